@@ -1,0 +1,50 @@
+# Two commands do everything: `make run` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: run test check format bench clean
+
+run: $(VENV)/.run ## run city.example.toml in the foreground
+	@$(BIN)/gc -C . --city-file city.example.toml start
+
+test: $(VENV)/.test ## the whole test suite
+	@./.ci/needs
+	@$(BIN)/python -m pytest -n auto --dist worksteal
+
+check: $(VENV)/.lint ## format, lint, types, layers
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(VENV)/.lint
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.run ## what it costs, as ratios against the bare floor
+	@$(BIN)/python bench/startup.py
+
+clean:
+	rm -rf $(VENV)
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: Python 3.11 or newer is needed; set PYTHON=..."; exit 3; }
+	@echo "making $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: $(VENV)/bin/python pyproject.toml
+	@echo "installing gc into $(VENV) ..."
+	@$(PIP) install -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.run
+	@echo "installing what the tests need ..."
+	@$(PIP) install -e '.[test]'
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.test
+	@echo "installing the linters ..."
+	@$(PIP) install -e '.[lint]'
+	@touch $@

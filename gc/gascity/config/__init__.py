@@ -1,0 +1,1 @@
+"""From `city.toml` to the desired city: schema, places, problems, resolution."""

@@ -1,0 +1,1 @@
+"""What decides: pure functions over values. No I/O, no clock, no logging."""

@@ -1,0 +1,174 @@
+"""What a city should be: frozen values, as resolved from `city.toml`.
+
+Nothing here is read from the world. `AgentSpec.command` is what the config declares (the prompt's
+content included, the beacon not), so that it can be fingerprinted; `core.launch` renders the
+command that runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+EMPTY: Mapping[str, str] = MappingProxyType({})
+
+
+class PromptMode(StrEnum):
+    """How the first prompt reaches the agent."""
+
+    ARG = "arg"
+    FLAG = "flag"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyEntry:
+    """A file or folder to place into the work folder before the agent starts."""
+
+    src: str
+    rel_dst: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartupHints:
+    """How to bring a session up. All zero means: create it and go."""
+
+    ready_prompt_prefix: str = ""
+    ready_delay_ms: int = 0
+    process_names: tuple[str, ...] = ()
+    emits_permission_warning: bool = False
+    nudge: str = ""
+    pre_start: tuple[str, ...] = ()
+    session_setup: tuple[str, ...] = ()
+    session_setup_script: str = ""
+    overlay_dir: str = ""
+    copy_files: tuple[CopyEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionConfig:
+    """All a provider needs to start one session.
+
+    `env` is the whole environment of the session, not an addition to anyone's. `meta` is stored
+    with the session as part of creating it: there is no moment at which it exists unmarked.
+    """
+
+    command: str
+    work_dir: str
+    env: Mapping[str, str] = EMPTY
+    hints: StartupHints = StartupHints()
+    meta: Mapping[str, str] = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPolicy:
+    """At most `max_restarts` restarts after a crash in any `window` seconds (0: no limit).
+
+    The first restart is immediate; later ones wait `first_delay`, doubling up to `longest_delay`.
+    """
+
+    max_restarts: int = 5
+    window: float = 3600.0
+    first_delay: float = 1.0
+    longest_delay: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSpec:
+    """One agent that is declared, fully resolved.
+
+    `name` is `[dir/]name`; `session` the session name, the key of everything. `base_command` is
+    the command line without a prompt; `prompt` its content, with templates expanded. `greets`
+    says that a beacon is sent even when the prompt is empty. `env` is the declared environment
+    only; `pass_env` names what is taken from the controller's.
+    """
+
+    name: str
+    session: str
+    provider: str
+    backend: str
+    base_command: str
+    work_dir: str
+    fingerprint: str
+    prompt: str = ""
+    prompt_mode: PromptMode = PromptMode.ARG
+    prompt_flag: str = ""
+    greets: bool = False
+    primes_itself: bool = False
+    env: Mapping[str, str] = EMPTY
+    pass_env: tuple[str, ...] = ()
+    fingerprint_extra: Mapping[str, str] = EMPTY
+    hints: StartupHints = StartupHints()
+    depends_on: tuple[str, ...] = ()
+    suspended: bool = False
+    restarts: RestartPolicy = RestartPolicy()
+    drift_patience: float = 120.0
+    pool: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSpec:
+    """Agents of one kind whose number follows demand.
+
+    `members` holds every member there can be (`max` of them), in the order in which they are
+    filled. `check` is a shell command that prints the wanted size; empty means `min`.
+    """
+
+    name: str
+    min: int
+    max: int
+    members: tuple[AgentSpec, ...]
+    check: str = ""
+    work_dir: str = "."
+    drain_timeout: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """What there should be.
+
+    `unresolved` maps the session name of an agent that is declared but cannot be resolved to the
+    reason. It is neither wanted nor unwanted: its session is left alone.
+    """
+
+    city: str
+    city_id: str
+    agents: tuple[AgentSpec, ...] = ()
+    pools: tuple[PoolSpec, ...] = ()
+    unresolved: Mapping[str, str] = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonSettings:
+    """How the controller behaves. Durations in seconds."""
+
+    patrol_interval: float = 30.0
+    max_restarts: int = 5
+    restart_window: float = 3600.0
+    shutdown_timeout: float = 5.0
+    drift_patience: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class AlertSettings:
+    """Whom to tell. `command` runs in a shell with the alert as JSON on its standard input."""
+
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class City:
+    """A whole `city.toml`, resolved. `root` is the folder it stands in."""
+
+    name: str
+    root: str
+    desired: Desired
+    daemon: DaemonSettings = DaemonSettings()
+    alerts: AlertSettings = AlertSettings()
+    default_provider: str = "auto"
+    provider_settings: Mapping[str, Mapping[str, object]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,112 @@
+"""What is: sessions as a provider reports them, and the difference between none and not knowing.
+
+A provider answers completely (`Seen`) or not at all (`Unseen`). Nothing is ever started, stopped
+or counted on `Unseen`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from gascity.core.model import EMPTY
+
+# Keys of session metadata that mean something to the controller.
+CITY_ID = "GC_CITY_ID"
+AGENT = "GC_AGENT"
+CONFIG_HASH = "GC_CONFIG_HASH"
+CONFIG = "GC_CONFIG"
+BEACON = "GC_BEACON"
+RUN = "GC_RUN"
+DRAIN = "GC_DRAIN"
+DRAINED = "GC_DRAINED"
+RESTART_REQUESTED = "GC_RESTART_REQUESTED"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessId:
+    """A process beyond doubt: a pid alone is recycled, a pid with its start time is not.
+
+    `started` is opaque: equal for the same process, whoever asks and whatever the clock does.
+    """
+
+    pid: int
+    started: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """The session's program runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """The session's program ended: with `code`, or by `signal`, or nobody saw how (both None)."""
+
+    code: int | None = None
+    signal: int | None = None
+
+    def __str__(self) -> str:
+        if self.signal is not None:
+            return f"killed by signal {self.signal}"
+        if self.code is not None:
+            return f"exited with status {self.code}"
+        return "ended, nobody saw how"
+
+
+Life = Alive | Exited
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """One session from outside.
+
+    Times are seconds since the epoch. `attached` counts the terminals that look at it.
+    `agent_alive` is False when the session lives but none of the agent's process names does.
+    """
+
+    name: str
+    life: Life
+    process: ProcessId | None = None
+    created: float | None = None
+    last_activity: float | None = None
+    attached: int = 0
+    meta: Mapping[str, str] = EMPTY
+    agent_alive: bool = True
+
+    @property
+    def run(self) -> str:
+        """The incarnation this is, or the empty string for a session nobody numbered."""
+        return self.meta.get(RUN, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The provider answered: these sessions exist, and no others."""
+
+    sessions: Mapping[str, SessionState] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """The provider did not answer. Nothing may be concluded from it."""
+
+    reason: str
+
+
+Observation = Seen | Unseen
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Everything a plan may look at.
+
+    `providers` maps a provider's name to its answer; a provider that was not asked is missing,
+    which counts as not knowing. `demand` is the wanted size of each pool whose check answered.
+    `busy` names the sessions something is being done to right now.
+    """
+
+    providers: Mapping[str, Observation] = field(default_factory=lambda: MappingProxyType({}))
+    demand: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    busy: frozenset[str] = frozenset()

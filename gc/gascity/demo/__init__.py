@@ -1,0 +1,1 @@
+"""A harmless interactive agent, so that everything can be tried without an account."""

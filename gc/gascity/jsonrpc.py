@@ -1,0 +1,210 @@
+"""The wire format, once: JSON-RPC 2.0, one message a line, in both directions.
+
+The controller's socket and the session providers that have a server of their own speak it. This
+module turns values into lines and lines into values; `Client` asks over a Unix socket. It knows no
+method by name. Bad input never ends a connection: it is answered with an error.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gascity import unixsocket
+from gascity.errors import RemoteError, Unreachable
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+FAILED = -32000  # the method ran and says no; `data` holds `exit` and `hint`
+
+LONGEST_ID = 2**64 - 1
+LONGEST_LINE = 16 * 1024 * 1024
+
+Id = int | None
+Params = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Something asked for. `id` is None for a notification, which gets no answer."""
+
+    method: str
+    params: Params
+    id: Id
+
+
+@dataclass(frozen=True, slots=True)
+class BadRequest:
+    """A line that is not a request, with the answer it deserves."""
+
+    id: Id
+    code: int
+    message: str
+
+
+def request(method: str, params: Params, id_: Id) -> bytes:
+    """Return the line that asks; a notification when `id_` is None."""
+    body: dict[str, object] = {"jsonrpc": "2.0", "method": method, "params": params}
+    if id_ is not None:
+        body["id"] = id_
+    return _line(body)
+
+
+def result(id_: Id, value: object) -> bytes:
+    """Return the line that answers."""
+    return _line({"jsonrpc": "2.0", "id": id_, "result": value})
+
+
+def error(id_: Id, code: int, message: str, data: Mapping[str, object] | None = None) -> bytes:
+    """Return the line that refuses."""
+    body: dict[str, object] = {"code": code, "message": message}
+    if data is not None:
+        body["data"] = data
+    return _line({"jsonrpc": "2.0", "id": id_, "error": body})
+
+
+def read_request(line: bytes) -> Request | BadRequest:
+    """Understand one line: not JSON is -32700, JSON that is no request is -32600."""
+    try:
+        body = json.loads(line)
+    except (ValueError, RecursionError):
+        return BadRequest(None, PARSE_ERROR, "this line is not JSON")
+    if not isinstance(body, dict):
+        return BadRequest(None, INVALID_REQUEST, "a request is an object")
+    given = body.get("id")
+    known = isinstance(given, int) and not isinstance(given, bool) and 0 <= given <= LONGEST_ID
+    id_ = given if known else None
+    if "id" in body and not known:
+        return BadRequest(None, INVALID_REQUEST, "id must be a whole number from 0 to 2^64-1")
+    if body.get("jsonrpc") != "2.0":
+        return BadRequest(id_, INVALID_REQUEST, 'jsonrpc must be "2.0"')
+    method = body.get("method")
+    if not isinstance(method, str):
+        return BadRequest(id_, INVALID_REQUEST, "method must be a string")
+    params = body.get("params", {})
+    if not isinstance(params, dict):
+        return BadRequest(id_, INVALID_PARAMS, "params must be an object")
+    return Request(method, params, id_)
+
+
+class Lines:
+    """Cuts a stream into lines and refuses to remember one longer than `limit`."""
+
+    def __init__(self, limit: int = LONGEST_LINE) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._skipping = False
+
+    def feed(self, data: bytes) -> Iterator[bytes | None]:
+        """Yield the lines that `data` completes; None stands for one that was too long."""
+        *complete, rest = data.split(b"\n")
+        for piece in complete:
+            self._keep(piece)
+            yield None if self._skipping else b"".join(self._parts)
+            self._parts, self._size, self._skipping = [], 0, False
+        self._keep(rest)
+
+    def _keep(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size > self._limit:
+            self._parts, self._skipping = [], True
+        elif piece:
+            self._parts.append(piece)
+
+
+class Client:
+    """Asks one server over a Unix socket, one question at a time; thread-safe.
+
+    Connects when first asked and again after a failure.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._sock: socket.socket | None = None
+        self._lines = Lines()
+        self._next = 0
+
+    def call(self, method: str, params: Params, *, timeout: float) -> object:
+        """Return the answer's result.
+
+        Raises Unreachable when nobody answers within `timeout` seconds, and RemoteError when the
+        answer is an error.
+        """
+        deadline = time.monotonic() + timeout
+        with self._lock:
+            try:
+                return self._ask(method, params, deadline)
+            except OSError as problem:
+                self._drop()
+                raise Unreachable(f"no answer on {self._path}: {_reason(problem)}") from problem
+            except BaseException as problem:
+                if not isinstance(problem, RemoteError):
+                    self._drop()
+                raise
+
+    def close(self) -> None:
+        """Hang up."""
+        with self._lock:
+            self._drop()
+
+    def _ask(self, method: str, params: Params, deadline: float) -> object:
+        if self._sock is None:
+            self._sock = unixsocket.connect(self._path, timeout=_left(deadline))
+            self._lines = Lines()
+        self._next += 1
+        self._sock.settimeout(_left(deadline))
+        self._sock.sendall(request(method, params, self._next))
+        while True:
+            self._sock.settimeout(_left(deadline))
+            data = self._sock.recv(65536)
+            if not data:
+                raise ConnectionResetError("the other side hung up")
+            for line in self._lines.feed(data):
+                body = json.loads(line) if line is not None else {}
+                if isinstance(body, dict) and body.get("id") == self._next:
+                    return _result_of(body)
+
+    def _drop(self) -> None:
+        if self._sock is not None:
+            self._sock.close()
+            self._sock = None
+
+
+def _result_of(body: Mapping[str, object]) -> object:
+    problem = body.get("error")
+    if not isinstance(problem, dict):
+        return body.get("result")
+    data = problem.get("data")
+    extra = data if isinstance(data, dict) else {}
+    raise RemoteError(
+        str(problem.get("message")),
+        code=int(problem.get("code", 0)),
+        hint=str(extra.get("hint", "")),
+        data=extra,
+    )
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("time is up")
+    return left
+
+
+def _reason(problem: OSError) -> str:
+    if isinstance(problem, TimeoutError):
+        return "no answer in time"
+    return problem.strerror or str(problem)
+
+
+def _line(body: Mapping[str, object]) -> bytes:
+    return json.dumps(body, separators=(",", ":")).encode() + b"\n"

@@ -1,0 +1,1 @@
+"""Where sessions live: the provider contract and what all providers share."""

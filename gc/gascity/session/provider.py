@@ -1,0 +1,220 @@
+"""The contract of a session provider: sixteen methods, and two built on them.
+
+Rules for every method: thread-safe; synchronous; ends within `timeout` seconds; a new instance in
+another process sees the same sessions. When the backend does not answer, it raises
+`ProviderUnavailable`, never a plausible value: "I do not know" must not look like "there is none".
+`gascity.testing.conformance` is this page as tests.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gascity.core.model import SessionConfig
+from gascity.core.observed import Alive, Exited, SessionState
+
+
+class Delivery(StrEnum):
+    """What became of a text sent to a session."""
+
+    SUBMITTED = "submitted"  # proven: the agent took it
+    UNVERIFIED = "unverified"  # handed over, no proof that it was taken
+    REFUSED = "refused"  # not handed over: doing so would have done harm
+    QUEUED = "queued"  # kept, to be delivered later
+    ABSENT = "absent"  # there is no such session
+
+
+@dataclass(frozen=True, slots=True)
+class CityContext:
+    """Which city a provider works for, and where it may keep state.
+
+    `state_dir` is the city's `.gc` folder; a provider makes a folder of its own in it.
+    `settings` is its table `[session.NAME]`.
+    """
+
+    city: str
+    city_id: str
+    state_dir: str
+    settings: Mapping[str, object]
+
+
+class Watch:
+    """A running subscription; `close` ends it and may be called more than once."""
+
+    def close(self) -> None:
+        """Stop calling back."""
+
+
+class SessionProvider(ABC):
+    """Where sessions live."""
+
+    name: str
+
+    def __init__(self, context: CityContext) -> None:
+        self.context = context
+
+    @classmethod
+    def unavailable(cls) -> str:
+        """Say in one sentence why this provider cannot work here, or the empty string if it can.
+
+        Called when the config is read and by `gc doctor`; looks, never starts anything.
+        """
+        return ""
+
+    # --- life
+
+    @abstractmethod
+    def start(self, name: str, config: SessionConfig, *, timeout: float) -> None:
+        """Bring a session up and return when it is ready, following `session.startup`.
+
+        Raises SessionExists when one of that name lives. What is left of one that ended is
+        replaced: its metadata, its output and any process it left behind are gone first.
+        Raises StartFailed, with the last output, when it cannot be brought up; nothing is left
+        running then. Of several concurrent starts of one name exactly one succeeds.
+        """
+
+    @abstractmethod
+    def stop(self, name: str, *, grace: float, timeout: float) -> None:
+        """End the session with all its processes and forget it; return the moment all is gone.
+
+        Asks first, waits up to `grace` seconds, then forces. No such session: returns at once.
+        Raises StopTimedOut when something survives.
+        """
+
+    @abstractmethod
+    def interrupt(self, name: str, *, timeout: float) -> None:
+        """Interrupt what the session does now, as Ctrl-C would. No such session: nothing."""
+
+    # --- questions
+
+    @abstractmethod
+    def is_running(self, name: str, *, timeout: float) -> bool:
+        """Tell whether the session exists and its program lives."""
+
+    @abstractmethod
+    def process_alive(self, name: str, names: Sequence[str], *, timeout: float) -> bool:
+        """Tell whether one of `names` lives in the session's process tree.
+
+        No names: true for a session that runs. No such session: false.
+        """
+
+    # --- talk
+
+    @abstractmethod
+    def attach(self, name: str, *, read_only: bool = False) -> int:
+        """Give the caller's terminal to the session until it detaches; return an exit code.
+
+        Raises SessionNotFound, or NotSupported where there is no terminal to give.
+        """
+
+    @abstractmethod
+    def nudge(self, name: str, text: str, *, timeout: float) -> Delivery:
+        """Hand `text` to the agent as one message and submit it."""
+
+    @abstractmethod
+    def send_keys(self, name: str, keys: Sequence[str], *, timeout: float) -> None:
+        """Press named keys (`Enter`, `Down`, `C-c`, ...) or single characters, in order.
+
+        No such session: nothing.
+        """
+
+    @abstractmethod
+    def peek(self, name: str, lines: int, *, timeout: float) -> str:
+        """Return the last `lines` lines the session showed; all that is kept when not positive.
+
+        Works after the program ended, until `stop`. Raises SessionNotFound.
+        """
+
+    # --- metadata: lives exactly as long as the session
+
+    @abstractmethod
+    def set_meta(self, name: str, key: str, value: str, *, timeout: float) -> None:
+        """Store a value with the session. Raises SessionNotFound."""
+
+    @abstractmethod
+    def get_meta(self, name: str, key: str, *, timeout: float) -> str | None:
+        """Return a stored value; None when the key or the session is not there."""
+
+    @abstractmethod
+    def remove_meta(self, name: str, key: str, *, timeout: float) -> None:
+        """Forget a key. Nothing happens when the key or the session is not there."""
+
+    # --- utilities
+
+    @abstractmethod
+    def list_running(self, prefix: str, *, timeout: float) -> list[str]:
+        """Return the sorted names that begin with `prefix` of this city's sessions that run."""
+
+    @abstractmethod
+    def last_activity(self, name: str, *, timeout: float) -> float | None:
+        """Return when the session last showed something, in seconds since the epoch.
+
+        None when there is no such session or the provider cannot tell.
+        """
+
+    @abstractmethod
+    def clear_scrollback(self, name: str, *, timeout: float) -> None:
+        """Forget what the session showed so far. No such session: nothing."""
+
+    @abstractmethod
+    def copy_to(self, name: str, src: str, rel_dst: str, *, timeout: float) -> None:
+        """Copy a file or folder into the session's work folder.
+
+        No such session or no such source: nothing. Never writes outside the work folder.
+        """
+
+    # --- ours, with slow but correct defaults
+
+    def observe(self, *, timeout: float) -> Mapping[str, SessionState]:
+        """Return every session of this city, living or ended, in one answer.
+
+        The default asks one question per session and sees only those that run, and only the
+        metadata keys the controller knows.
+        """
+        from gascity.core import observed  # noqa: PLC0415  names used by this default alone
+
+        keys = (
+            observed.CITY_ID, observed.AGENT, observed.CONFIG_HASH, observed.CONFIG,
+            observed.BEACON, observed.RUN, observed.DRAIN, observed.DRAINED,
+            observed.RESTART_REQUESTED,
+        )
+        states: dict[str, SessionState] = {}
+        for name in self.list_running("", timeout=timeout):
+            found = {key: self.get_meta(name, key, timeout=timeout) for key in keys}
+            life = Alive() if self.is_running(name, timeout=timeout) else Exited()
+            states[name] = SessionState(
+                name=name,
+                life=life,
+                last_activity=self.last_activity(name, timeout=timeout),
+                meta={key: value for key, value in found.items() if value is not None},
+            )
+        return states
+
+    def watch(self, wake: Callable[[], None], *, interval: float = 1.0) -> Watch:
+        """Call `wake` from some thread soon after anything may have changed.
+
+        The default calls it every `interval` seconds.
+        """
+        return _Ticking(wake, interval)
+
+    def close(self) -> None:
+        """Let go of connections. Sessions are not touched."""
+
+
+class _Ticking(Watch):
+    def __init__(self, wake: Callable[[], None], interval: float) -> None:
+        self._ended = threading.Event()
+        self._wake = wake
+        self._interval = interval
+        threading.Thread(target=self._run, name="provider-watch", daemon=True).start()
+
+    def _run(self) -> None:
+        while not self._ended.wait(self._interval):
+            self._wake()
+
+    def close(self) -> None:
+        self._ended.set()

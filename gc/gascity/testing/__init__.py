@@ -1,0 +1,1 @@
+"""Shipped for provider authors: a fake provider, a fake clock, the conformance suite."""

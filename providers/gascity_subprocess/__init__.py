@@ -1,0 +1,1 @@
+"""Sessions as plain child processes, kept by one small process of their own per city."""
