@@ -10,9 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
-
-EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
 class PromptMode(StrEnum):
@@ -57,9 +54,9 @@ class SessionConfig:
 
     command: str
     work_dir: str
-    env: Mapping[str, str] = EMPTY
+    env: Mapping[str, str] = field(default_factory=dict)
     hints: StartupHints = StartupHints()
-    meta: Mapping[str, str] = EMPTY
+    meta: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +94,9 @@ class AgentSpec:
     prompt_flag: str = ""
     greets: bool = False
     primes_itself: bool = False
-    env: Mapping[str, str] = EMPTY
+    env: Mapping[str, str] = field(default_factory=dict)
     pass_env: tuple[str, ...] = ()
-    fingerprint_extra: Mapping[str, str] = EMPTY
+    fingerprint_extra: Mapping[str, str] = field(default_factory=dict)
     hints: StartupHints = StartupHints()
     depends_on: tuple[str, ...] = ()
     suspended: bool = False
@@ -137,7 +134,7 @@ class Desired:
     city_id: str
     agents: tuple[AgentSpec, ...] = ()
     pools: tuple[PoolSpec, ...] = ()
-    unresolved: Mapping[str, str] = EMPTY
+    unresolved: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +165,5 @@ class City:
     daemon: DaemonSettings = DaemonSettings()
     alerts: AlertSettings = AlertSettings()
     default_provider: str = "auto"
-    provider_settings: Mapping[str, Mapping[str, object]] = field(
-        default_factory=lambda: MappingProxyType({})
-    )
+    provider_settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()

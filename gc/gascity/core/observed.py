@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-
-from gascity.core.model import EMPTY
 
 # Keys of session metadata that mean something to the controller.
 CITY_ID = "GC_CITY_ID"
@@ -72,7 +69,7 @@ class SessionState:
     created: float | None = None
     last_activity: float | None = None
     attached: int = 0
-    meta: Mapping[str, str] = EMPTY
+    meta: Mapping[str, str] = field(default_factory=dict)
     agent_alive: bool = True
 
     @property
@@ -85,7 +82,7 @@ class SessionState:
 class Seen:
     """The provider answered: these sessions exist, and no others."""
 
-    sessions: Mapping[str, SessionState] = field(default_factory=lambda: MappingProxyType({}))
+    sessions: Mapping[str, SessionState] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +101,9 @@ class Observed:
 
     `providers` maps a provider's name to its answer; a provider that was not asked is missing,
     which counts as not knowing. `demand` is the wanted size of each pool whose check answered.
-    `busy` names the sessions something is being done to right now.
+    `busy` says of each session something is being done to right now what that is.
     """
 
-    providers: Mapping[str, Observation] = field(default_factory=lambda: MappingProxyType({}))
-    demand: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    busy: frozenset[str] = frozenset()
+    providers: Mapping[str, Observation] = field(default_factory=dict)
+    demand: Mapping[str, int] = field(default_factory=dict)
+    busy: Mapping[str, str] = field(default_factory=dict)

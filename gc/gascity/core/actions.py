@@ -1,0 +1,106 @@
+"""What a plan asks for. Each action says why; nothing here does anything.
+
+Actions on one session are carried out in the order of the plan, and the rest of them is dropped
+when one fails.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gascity.core.model import AgentSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Bring a new incarnation of the agent up."""
+
+    spec: AgentSpec
+    why: str
+
+    @property
+    def session(self) -> str:
+        """The session this is about."""
+        return self.spec.session
+
+    @property
+    def provider(self) -> str:
+        """The provider this is about."""
+        return self.spec.provider
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End the session and all its processes; also clears away one that has ended."""
+
+    session: str
+    provider: str
+    agent: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Ask the incarnation `run` to finish its work and acknowledge."""
+
+    session: str
+    provider: str
+    agent: str
+    run: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undrain:
+    """Take the request to drain back."""
+
+    session: str
+    provider: str
+    agent: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """Tell a person. `key` is equal for the same trouble of the same agent."""
+
+    key: str
+    agent: str
+    text: str
+
+
+SessionAction = Start | Stop | Drain | Undrain
+Action = SessionAction | Alert
+
+
+class EventType(StrEnum):
+    """What the journal can hold."""
+
+    CONTROLLER_STARTED = "controller_started"
+    CONTROLLER_STOPPED = "controller_stopped"
+    SESSION_STARTED = "session_started"
+    SESSION_ADOPTED = "session_adopted"
+    SESSION_CRASHED = "session_crashed"
+    SESSION_STOPPED = "session_stopped"
+    SESSION_DRAINING = "session_draining"
+    SESSION_UNDRAINED = "session_undrained"
+    START_FAILED = "start_failed"
+    STOP_FAILED = "stop_failed"
+    AGENT_QUARANTINED = "agent_quarantined"
+    AGENT_RELEASED = "agent_released"
+    AGENT_HELD = "agent_held"
+    PROVIDER_LOST = "provider_lost"
+    PROVIDER_BACK = "provider_back"
+    ALERT_RAISED = "alert_raised"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened, for the journal."""
+
+    type: EventType
+    agent: str = ""
+    session: str = ""
+    run: str = ""
+    message: str = ""

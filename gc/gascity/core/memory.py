@@ -1,0 +1,128 @@
+"""What must outlive a tick, and a restart of the controller.
+
+A provider can tell what runs now; it cannot tell how often something crashed, that a person wants
+it stopped, or which end was counted already. All changes are functions that return a new memory.
+Times are seconds since the epoch on the caller's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMemory:
+    """What is remembered of one session name.
+
+    `run` is the incarnation believed to live, on `provider`; `counted` the one whose end was
+    counted. `restarts` are the times at which it was restarted after a crash, `failures` those at
+    which a start failed. `held` says why a person wants it down; the empty string: nobody does.
+    `recycle` is the incarnation a person wants replaced.
+    """
+
+    run: str = ""
+    provider: str = ""
+    counted: str = ""
+    fingerprint: str = ""
+    restarts: tuple[float, ...] = ()
+    failures: tuple[float, ...] = ()
+    total_restarts: int = 0
+    ended_at: float | None = None
+    last_end: str = ""
+    last_failure: str = ""
+    quarantined: bool = False
+    held: str = ""
+    recycle: str = ""
+    drift_since: float | None = None
+    drain_since: float | None = None
+
+
+FRESH = AgentMemory()
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What is remembered of the city. `pools` holds the last size each pool's check wanted."""
+
+    agents: Mapping[str, AgentMemory] = field(default_factory=dict)
+    pools: Mapping[str, int] = field(default_factory=dict)
+
+    def of(self, session: str) -> AgentMemory:
+        """Return what is remembered of a session; a fresh memory when nothing is."""
+        return self.agents.get(session, FRESH)
+
+    def with_agent(self, session: str, agent: AgentMemory) -> Memory:
+        """Return the memory with this agent's part replaced."""
+        if self.agents.get(session) == agent:
+            return self
+        return replace(self, agents={**self.agents, session: agent})
+
+
+def after_start(memory: Memory, session: str, *, run: str, provider: str) -> Memory:
+    """A start went well: this incarnation lives now, and earlier failures are forgiven."""
+    return memory.with_agent(
+        session,
+        replace(
+            memory.of(session), run=run, provider=provider, failures=(), last_failure="", recycle=""
+        ),
+    )
+
+
+def after_failed_start(memory: Memory, session: str, *, now: float, why: str) -> Memory:
+    """A start failed: nothing lives, and the next try waits."""
+    old = memory.of(session)
+    return memory.with_agent(
+        session, replace(old, run="", failures=(*old.failures, now), last_failure=why)
+    )
+
+
+def after_stop(memory: Memory, session: str) -> Memory:
+    """We ended it: its absence is no crash."""
+    return memory.with_agent(
+        session,
+        replace(memory.of(session), run="", recycle="", drift_since=None, drain_since=None),
+    )
+
+
+def hold(memory: Memory, session: str, why: str) -> Memory:
+    """A person wants this agent down."""
+    return memory.with_agent(session, replace(memory.of(session), held=why))
+
+
+def release(memory: Memory, session: str) -> Memory:
+    """A person wants this agent up again: nothing of its bad past counts any more."""
+    return memory.with_agent(session, pardon(replace(memory.of(session), held="")))
+
+
+def recycle(memory: Memory, session: str, run: str) -> Memory:
+    """A person wants this incarnation replaced by a new one."""
+    released = release(memory, session)
+    return released.with_agent(session, replace(released.of(session), recycle=run))
+
+
+def pardon(agent: AgentMemory) -> AgentMemory:
+    """Forget crashes and failures."""
+    return replace(
+        agent, restarts=(), failures=(), quarantined=False, ended_at=None, last_failure=""
+    )
+
+
+def not_later(agent: AgentMemory, now: float) -> AgentMemory:
+    """Bring times from the future back to now: after a jump of the clock nothing waits for them."""
+    stamps = (*agent.restarts, *agent.failures)
+    marks = (agent.ended_at, agent.drift_since, agent.drain_since)
+    if all(time <= now for time in (*stamps, *(mark for mark in marks if mark is not None))):
+        return agent
+    return replace(
+        agent,
+        restarts=tuple(min(time, now) for time in agent.restarts),
+        failures=tuple(min(time, now) for time in agent.failures),
+        ended_at=_not_later(agent.ended_at, now),
+        drift_since=_not_later(agent.drift_since, now),
+        drain_since=_not_later(agent.drain_since, now),
+    )
+
+
+def _not_later(time: float | None, now: float) -> float | None:
+    return None if time is None else min(time, now)

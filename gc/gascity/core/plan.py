@@ -1,0 +1,279 @@
+"""The whole city: what to do now.
+
+    plan(desired, observed, memory, now) -> Plan(actions, events, memory, views, wake_at)
+
+A function of values. Two rules come before everything else: a provider that did not answer says
+nothing about its sessions, and a session without this city's mark is not ours to touch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from gascity.core import pools
+from gascity.core.actions import Action, Event
+from gascity.core.decide import Decision, Surplus, Unwanted, Wanted, Wish, decide
+from gascity.core.memory import AgentMemory, Memory
+from gascity.core.model import AgentSpec, Desired, PoolSpec
+from gascity.core.observed import (
+    AGENT,
+    CITY_ID,
+    DRAIN,
+    DRAINED,
+    Alive,
+    Observed,
+    Seen,
+    SessionState,
+    Unseen,
+)
+from gascity.core.views import AgentView, State
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do, what happened, what to remember, how all stands, and when to look again."""
+
+    actions: tuple[Action, ...]
+    events: tuple[Event, ...]
+    memory: Memory
+    views: tuple[AgentView, ...]
+    wake_at: float | None
+
+
+def plan(desired: Desired, observed: Observed, memory: Memory, now: float) -> Plan:
+    """Compare what should be with what is. Acts on nothing that was not seen."""
+    memory = _learn_demand(desired, observed, memory)
+    decisions = [
+        _about(spec, wish, desired, observed, memory, now)
+        for spec, wish in _wishes(desired, observed, memory)
+    ]
+    decisions += [
+        _orphan(state, provider, desired, memory, now)
+        for provider, state in _orphans(desired, observed)
+    ]
+    kept = {
+        name: agent
+        for name, agent in memory.agents.items()
+        if name in desired.unresolved or (agent.run and not _sees(observed, agent.provider))
+    }
+    return _gather(decisions, memory, kept, desired)
+
+
+def _sees(observed: Observed, provider: str) -> bool:
+    return isinstance(observed.providers.get(provider), Seen)
+
+
+def _gather(
+    decisions: list[Decision], memory: Memory, kept: Mapping[str, AgentMemory], desired: Desired
+) -> Plan:
+    """Put the parts together. Of agents nobody decided on, only `kept` is remembered."""
+    declared = {spec.session for spec in _declared(desired)}
+    agents = dict(kept)
+    for decision in reversed(decisions):  # the agent's own word over that on its former self
+        agents[decision.view.session] = decision.memory
+    wakes = [decision.wake_at for decision in decisions if decision.wake_at is not None]
+    unresolved = tuple(
+        AgentView(session, session, "", State.UNKNOWN, why)
+        for session, why in sorted(desired.unresolved.items())
+    )
+    return Plan(
+        actions=tuple(action for decision in decisions for action in decision.actions),
+        events=tuple(event for decision in decisions for event in decision.events),
+        memory=memory if agents == memory.agents else replace(memory, agents=agents),
+        views=(
+            *(decision.view for decision in decisions if _shown(decision.view, declared)),
+            *unresolved,
+        ),
+        wake_at=min(wakes, default=None),
+    )
+
+
+def _shown(view: AgentView, declared: set[str]) -> bool:
+    """A pool's empty places and orphans that are gone do not clutter the table."""
+    empty = view.state is State.STOPPED and view.reason == _NOT_NEEDED and not view.run
+    return not empty or view.session not in declared
+
+
+def _declared(desired: Desired) -> Iterator[AgentSpec]:
+    yield from desired.agents
+    for pool in desired.pools:
+        yield from pool.members
+
+
+def _learn_demand(desired: Desired, observed: Observed, memory: Memory) -> Memory:
+    sizes = {
+        pool.name: pools.size(pool, observed.demand.get(pool.name), memory.pools.get(pool.name))
+        for pool in desired.pools
+    }
+    return memory if sizes == memory.pools else replace(memory, pools=sizes)
+
+
+_NOT_NEEDED = "the pool does not need it"
+
+
+def _wishes(
+    desired: Desired, observed: Observed, memory: Memory
+) -> Iterator[tuple[AgentSpec, Wish]]:
+    for spec in desired.agents:
+        yield spec, _own_wish(spec, memory) or Wanted()
+    for pool in desired.pools:
+        states = {
+            spec.session: _member_state(spec, desired, observed, memory) for spec in pool.members
+        }
+        able = [spec for spec in pool.members if _own_wish(spec, memory) is None]
+        kept = pools.keep(able, states, memory.pools[pool.name])
+        for spec in pool.members:
+            spare: Wish = Surplus(_NOT_NEEDED, pool.drain_timeout)
+            wish = Wanted() if spec.session in kept else spare
+            yield spec, _own_wish(spec, memory) or wish
+
+
+def _own_wish(spec: AgentSpec, memory: Memory) -> Unwanted | None:
+    if spec.suspended:
+        return Unwanted(State.SUSPENDED, "suspended in the city file")
+    held = memory.of(spec.session).held
+    return Unwanted(State.STOPPED, held) if held else None
+
+
+def _member_state(
+    spec: AgentSpec, desired: Desired, observed: Observed, memory: Memory
+) -> pools.MemberState:
+    seen = observed.providers.get(spec.provider)
+    state = seen.sessions.get(spec.session) if isinstance(seen, Seen) else None
+    if state is None:
+        # An unseen member counts as it was last known, or an outage would reshuffle the pool.
+        remembered = bool(memory.of(spec.session).run) and not isinstance(seen, Seen)
+        return pools.MemberState(alive=remembered or spec.session in observed.busy)
+    ours = state.meta.get(CITY_ID) == desired.city_id
+    return pools.MemberState(
+        alive=ours and isinstance(state.life, Alive),
+        draining=state.meta.get(DRAIN) == state.run,
+        drained=state.meta.get(DRAINED) == state.run,
+        attached=state.attached > 0,
+    )
+
+
+def _about(
+    spec: AgentSpec, wish: Wish, desired: Desired, observed: Observed, memory: Memory, now: float
+) -> Decision:
+    """Decide about one agent, or say why nothing can be decided."""
+    known = memory.of(spec.session)
+    busy = observed.busy.get(spec.session)
+    if busy is not None:
+        state = State.STARTING if isinstance(wish, Wanted) else State.DRAINING
+        return Decision(known, _plain(spec, known, state, busy))
+    if why := _elsewhere(spec, known, desired, observed):
+        return Decision(known, _plain(spec, known, State.UNKNOWN, why))
+    match observed.providers.get(spec.provider, _NOT_ASKED):
+        case Unseen(reason):
+            why = f"{spec.provider} does not answer: {reason}"
+            return Decision(known, _plain(spec, known, State.UNKNOWN, why))
+        case Seen(sessions):
+            return decide(
+                spec,
+                wish,
+                sessions.get(spec.session),
+                known,
+                city_id=desired.city_id,
+                waits_for=_blocker(spec, desired, observed),
+                now=now,
+            )
+
+
+_NOT_ASKED = Unseen("it was not asked")
+
+
+def _elsewhere(spec: AgentSpec, known: AgentMemory, desired: Desired, observed: Observed) -> str:
+    """Say where else the agent lives or may live: it must not be started a second time."""
+    for provider, seen in sorted(observed.providers.items()):
+        if provider == spec.provider:
+            continue
+        if isinstance(seen, Seen):
+            other = seen.sessions.get(spec.session)
+            if other is not None and other.meta.get(CITY_ID) == desired.city_id:
+                return f"its session on {provider} has to end first"
+        elif known.run and known.provider == provider:
+            return f"it last ran on {provider}, which does not answer: {seen.reason}"
+    return ""
+
+
+def _blocker(spec: AgentSpec, desired: Desired, observed: Observed) -> str:
+    """Name the first dependency that is not up."""
+    for needed in spec.depends_on:
+        specs = [each for each in _declared(desired) if needed in (each.name, each.pool)]
+        if not any(_up(each, desired, observed) for each in specs):
+            return needed
+    return ""
+
+
+def _up(spec: AgentSpec, desired: Desired, observed: Observed) -> bool:
+    seen = observed.providers.get(spec.provider)
+    state = seen.sessions.get(spec.session) if isinstance(seen, Seen) else None
+    return (
+        state is not None
+        and state.meta.get(CITY_ID) == desired.city_id
+        and isinstance(state.life, Alive)
+        and state.agent_alive
+        and spec.session not in observed.busy
+    )
+
+
+def _orphans(desired: Desired, observed: Observed) -> Iterator[tuple[str, SessionState]]:
+    """Yield our sessions that no agent of the city accounts for."""
+    places = {(spec.provider, spec.session) for spec in _declared(desired)}
+    for provider, seen in sorted(observed.providers.items()):
+        if not isinstance(seen, Seen):
+            continue
+        for name, state in sorted(seen.sessions.items()):
+            ours = state.meta.get(CITY_ID) == desired.city_id
+            spoken_for = (provider, name) in places or name in desired.unresolved
+            if ours and not spoken_for and name not in observed.busy:
+                yield provider, state
+
+
+def _orphan(
+    state: SessionState, provider: str, desired: Desired, memory: Memory, now: float
+) -> Decision:
+    """End a session that is no longer declared; a pool's former member drains first."""
+    agent = state.meta.get(AGENT, state.name)
+    spec = AgentSpec(agent, state.name, provider, "", "", ".", fingerprint="")
+    pool = _former_pool(agent, desired)
+    wish: Wish = (
+        Unwanted(State.STOPPED, "it is no longer in the city file")
+        if pool is None
+        else Surplus("the pool became smaller", pool.drain_timeout)
+    )
+    known = memory.of(state.name)
+    decision = decide(
+        spec,
+        wish,
+        state,
+        AgentMemory(drain_since=known.drain_since),
+        city_id=desired.city_id,
+        waits_for="",
+        now=now,
+    )
+    remembered = replace(known, drain_since=decision.memory.drain_since)
+    return replace(decision, memory=remembered, events=())
+
+
+def _former_pool(agent: str, desired: Desired) -> PoolSpec | None:
+    for pool in desired.pools:
+        number = agent.removeprefix(f"{pool.name}-")
+        if number != agent and number.isdigit():
+            return pool
+    return None
+
+
+def _plain(spec: AgentSpec, memory: AgentMemory, state: State, reason: str) -> AgentView:
+    return AgentView(
+        name=spec.name,
+        session=spec.session,
+        provider=spec.provider,
+        state=state,
+        reason=reason,
+        run=memory.run,
+        restarts=memory.total_restarts,
+        fingerprint=spec.fingerprint,
+    )

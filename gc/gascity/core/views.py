@@ -1,0 +1,47 @@
+"""How an agent stands, in a word and a sentence: what `gc status` shows.
+
+A view is made by the same code that decides, so that what is shown is what was decided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """The states an agent can be in."""
+
+    STARTING = "starting"
+    READY = "ready"
+    WORKING = "working"
+    WAITING = "waiting"
+    IDLE = "idle"
+    BLOCKED = "blocked"
+    LIMITED = "limited"
+    AUTH = "auth"
+    BACKOFF = "backoff"
+    QUARANTINED = "quarantined"
+    DRAINING = "draining"
+    SUSPENDED = "suspended"
+    STOPPED = "stopped"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentView:
+    """One agent. Times are seconds since the epoch; `next_at` is when something will be done."""
+
+    name: str
+    session: str
+    provider: str
+    state: State
+    reason: str = ""
+    pid: int | None = None
+    run: str = ""
+    since: float | None = None
+    restarts: int = 0
+    fingerprint: str = ""
+    drift: bool = False
+    attached: int = 0
+    next_at: float | None = None

@@ -1,0 +1,488 @@
+"""Random lives of a city through `plan`: crashes, outages, edits, pool changes, clock jumps.
+
+A pretend world carries the actions out. What must never happen is asserted while it lives; what
+must happen in the end is asserted by `a_quiet_city_converges_and_stays_still`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+
+from gascity.core.actions import Action, Alert, Drain, Start, Stop, Undrain
+from gascity.core.memory import Memory, after_failed_start, after_start, after_stop, hold, release
+from gascity.core.model import AgentSpec, Desired, PoolSpec, RestartPolicy
+from gascity.core.observed import (
+    AGENT,
+    CITY_ID,
+    CONFIG_HASH,
+    DRAIN,
+    DRAINED,
+    RUN,
+    Alive,
+    Exited,
+    Observation,
+    Observed,
+    Seen,
+    SessionState,
+    Unseen,
+)
+from gascity.core.plan import Plan, plan
+
+CITY = "c0ffee"
+POLICY = RestartPolicy(max_restarts=3, window=60.0)
+NAMES = ("mayor", "scout", "smith")
+PROVIDERS = ("here", "there")
+Planner = Callable[[Desired, Observed, Memory, float], Plan]
+Place = tuple[str, str]
+
+
+def spec(name: str, fingerprint: str = "a", provider: str = "here", pool: str = "") -> AgentSpec:
+    return AgentSpec(
+        name, f"gc-c-{name}", provider, "", "true", ".", fingerprint, restarts=POLICY, pool=pool
+    )
+
+
+class CityLife(RuleBasedStateMachine):
+    """A pretend world the plan is carried out in."""
+
+    planner: Planner = staticmethod(plan)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 1000.0
+        self.agents: dict[str, AgentSpec] = {}
+        self.unresolved: dict[str, str] = {}
+        self.pool_max = 0
+        self.demand: int | None = None
+        self.world: dict[Place, SessionState] = {}
+        self.down: set[str] = set()
+        self.memory = Memory()
+        self.runs = 0
+        self.failing: set[str] = set()
+        self.restarts: dict[str, list[float]] = {}
+        self.crashed: set[str] = set()
+
+    # --- what people and the world do
+
+    @initialize(names=st.sets(st.sampled_from(NAMES)))
+    def found(self, names: set[str]) -> None:
+        self.agents = {name: spec(name) for name in sorted(names)}
+
+    @rule(
+        name=st.sampled_from(NAMES),
+        fingerprint=st.sampled_from("ab"),
+        provider=st.sampled_from(PROVIDERS),
+        suspended=st.booleans(),
+    )
+    def edit(self, name: str, fingerprint: str, provider: str, suspended: bool) -> None:
+        if name in self.agents and self.agents[name].fingerprint != fingerprint:
+            self.restarts.pop(f"gc-c-{name}", None)
+        self.agents[name] = replace(spec(name, fingerprint, provider), suspended=suspended)
+
+    @rule(name=st.sampled_from(NAMES), needs=st.sampled_from(NAMES))
+    def add_dependency(self, name: str, needs: str) -> None:
+        if needs < name and {name, needs} <= self.agents.keys():
+            self.agents[name] = replace(self.agents[name], depends_on=(needs,))
+
+    @rule(name=st.sampled_from(NAMES))
+    def remove(self, name: str) -> None:
+        if not any(name in each.depends_on for each in self.agents.values()):
+            self.agents.pop(name, None)
+            self.restarts.pop(f"gc-c-{name}", None)
+
+    @rule(name=st.sampled_from(NAMES), broken=st.booleans())
+    def break_config(self, name: str, broken: bool) -> None:
+        if broken:
+            self.unresolved[f"gc-c-{name}"] = "no such prompt"
+        else:
+            self.unresolved.pop(f"gc-c-{name}", None)
+
+    @rule(largest=st.integers(0, 4))
+    def resize_pool(self, largest: int) -> None:
+        self.pool_max = largest
+
+    @rule(demand=st.none() | st.integers(-1, 6))
+    def demand_changes(self, demand: int | None) -> None:
+        self.demand = demand
+
+    @rule(place=st.integers(0, 20), end=st.sampled_from([Exited(1), Exited(0), Exited(None, 9)]))
+    def crash(self, place: int, end: Exited) -> None:
+        if key := self.pick(place):
+            self.world[key] = replace(self.world[key], life=end)
+            self.crashed.add(key[1])
+
+    @rule(place=st.integers(0, 20))
+    def vanish(self, place: int) -> None:
+        if key := self.pick(place):
+            del self.world[key]
+            self.crashed.add(key[1])
+
+    @rule(place=st.integers(0, 20))
+    def inner_process_dies(self, place: int) -> None:
+        if key := self.pick(place):
+            self.world[key] = replace(self.world[key], agent_alive=False)
+            self.crashed.add(key[1])
+
+    @rule(place=st.integers(0, 20), attached=st.integers(0, 2))
+    def attach(self, place: int, attached: int) -> None:
+        if key := self.pick(place):
+            self.world[key] = replace(self.world[key], attached=attached)
+
+    @rule(place=st.integers(0, 20), stale=st.booleans())
+    def acknowledge_drain(self, place: int, stale: bool) -> None:
+        if key := self.pick(place):
+            old = self.world[key]
+            self.set_meta(key, DRAINED, "some-older-run" if stale else old.run)
+
+    @rule(provider=st.sampled_from(PROVIDERS), up=st.booleans())
+    def outage(self, provider: str, up: bool) -> None:
+        (self.down.discard if up else self.down.add)(provider)
+
+    @rule(name=st.sampled_from(NAMES), fails=st.booleans())
+    def starts_fail(self, name: str, fails: bool) -> None:
+        (self.failing.add if fails else self.failing.discard)(f"gc-c-{name}")
+
+    @rule(name=st.sampled_from(NAMES), held=st.booleans())
+    def person_stops(self, name: str, held: bool) -> None:
+        session = f"gc-c-{name}"
+        self.memory = hold(self.memory, session, "by hand") if held else self.pardon(session)
+
+    @rule(provider=st.sampled_from(PROVIDERS), name=st.sampled_from(NAMES))
+    def stranger_takes_the_name(self, provider: str, name: str) -> None:
+        key = (provider, f"gc-c-{name}")
+        if key not in self.world:
+            self.world[key] = SessionState(key[1], Alive(), meta={CITY_ID: "somebody else"})
+
+    @rule(provider=st.sampled_from(PROVIDERS), name=st.sampled_from(NAMES))
+    def stranger_leaves(self, provider: str, name: str) -> None:
+        key = (provider, f"gc-c-{name}")
+        if key in self.world and self.world[key].meta.get(CITY_ID) != CITY:
+            del self.world[key]
+
+    @rule(seconds=st.floats(0.1, 90))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule(seconds=st.floats(-5000, 5000))
+    def the_clock_jumps(self, seconds: float) -> None:
+        self.now += seconds
+        self.restarts.clear()
+
+    @rule()
+    def controller_restarts(self) -> None:
+        """Nothing but the memory survives, and it does."""
+
+    # --- the loop
+
+    @rule(busy=st.sets(st.sampled_from([f"gc-c-{name}" for name in NAMES])))
+    def tick(self, busy: set[str]) -> None:
+        self.step(busy)
+
+    def step(self, busy: Collection[str] = ()) -> Plan:
+        observed = Observed(
+            {provider: self.look(provider) for provider in PROVIDERS},
+            {} if self.demand is None else {"crew": self.demand},
+            dict.fromkeys(busy, "something is being done"),
+        )
+        result = self.planner(self.desired(), observed, self.memory, self.now)
+        self.memory = result.memory
+        self.judge(result, busy)
+        dropped: set[str] = set()
+        for action in result.actions:
+            if isinstance(action, Alert) or action.session in dropped:
+                continue
+            if not self.carry_out(action):
+                dropped.add(action.session)
+        return result
+
+    def look(self, provider: str) -> Observation:
+        if provider in self.down:
+            return Unseen("no answer")
+        return Seen({key[1]: state for key, state in self.world.items() if key[0] == provider})
+
+    def desired(self) -> Desired:
+        members = tuple(spec(f"crew-{n}", pool="crew") for n in range(1, self.pool_max + 1))
+        pools = (PoolSpec("crew", min(1, self.pool_max), self.pool_max, members),)
+        agents = tuple(a for a in self.agents.values() if a.session not in self.unresolved)
+        return Desired("c", CITY, agents, pools, self.unresolved)
+
+    def carry_out(self, action: Action) -> bool:
+        match action:
+            case Start(wanted):
+                return self.start(wanted)
+            case Stop(session, provider):
+                self.world.pop((provider, session), None)
+                self.memory = after_stop(self.memory, session)
+            case Drain(session, provider, _, run):
+                self.set_meta((provider, session), DRAIN, run)
+            case Undrain(session, provider):
+                key = (provider, session)
+                meta = {k: v for k, v in self.world[key].meta.items() if k != DRAIN}
+                self.world[key] = replace(self.world[key], meta=meta)
+            case Alert():
+                pass
+        return True
+
+    def start(self, wanted: AgentSpec) -> bool:
+        session = wanted.session
+        if session in self.failing:
+            self.memory = after_failed_start(self.memory, session, now=self.now, why="broken")
+            return False
+        self.runs += 1
+        run = f"run-{self.runs}"
+        meta = {CITY_ID: CITY, AGENT: wanted.name, CONFIG_HASH: wanted.fingerprint, RUN: run}
+        self.world[wanted.provider, session] = SessionState(session, Alive(), meta=meta)
+        self.memory = after_start(self.memory, session, run=run, provider=wanted.provider)
+        return True
+
+    # --- what must never happen
+
+    def judge(self, result: Plan, busy: Collection[str]) -> None:
+        cleared: set[Place] = set()
+        for action in result.actions:
+            if isinstance(action, Alert):
+                continue
+            key = (action.provider, action.session)
+            assert action.provider not in self.down, "acted on a provider that did not answer"
+            assert action.session not in busy, "acted on a session somebody is busy with"
+            assert action.session not in self.unresolved, "acted on an agent that is unknown"
+            if key in self.world and key not in cleared:
+                assert self.world[key].meta.get(CITY_ID) == CITY, "touched what is not ours"
+            if isinstance(action, Stop):
+                cleared.add(key)
+            if isinstance(action, Start):
+                self.judge_start(action, cleared)
+        assert result.wake_at is None or result.wake_at > self.now, "would spin"
+
+    def judge_start(self, action: Start, cleared: set[Place]) -> None:
+        session = action.session
+        places = [key for key in self.world if key[1] == session and key not in cleared]
+        ours = [key for key in places if self.world[key].meta.get(CITY_ID) == CITY]
+        assert not any(map(self.alive, ours)), "a second session for one agent"
+        assert (action.provider, session) not in places, "started where a session is"
+        assert not self.memory.of(session).held, "started what a person stopped"
+        assert not action.spec.suspended, "started what is suspended"
+        if session in self.crashed:
+            self.crashed.discard(session)
+            times = self.restarts.setdefault(session, [])
+            times.append(self.now)
+            recent = [time for time in times if time + POLICY.window > self.now]
+            assert len(recent) <= POLICY.max_restarts, "more restarts than the policy allows"
+
+    @invariant()
+    def pool_never_exceeds_its_maximum(self) -> None:
+        alive = [
+            key
+            for key, state in self.world.items()
+            if key[1].startswith("gc-c-crew-")
+            and isinstance(state.life, Alive)
+            and DRAIN not in state.meta
+        ]
+        assert len(alive) <= 4
+
+    # --- what must happen in the end
+
+    @rule()
+    def a_quiet_city_converges_and_stays_still(self) -> None:
+        self.down.clear()
+        self.failing.clear()
+        for key, state in list(self.world.items()):
+            if state.meta.get(CITY_ID) != CITY:
+                del self.world[key]
+        for _ in range(12):
+            self.now += POLICY.window * 10
+            self.restarts.clear()
+            self.step()
+
+        wanted = self.wanted()
+        ours = {key for key in self.world if key[1] not in self.unresolved}
+        alive = {key for key in ours if self.alive(key)}
+        crew = {key for key in alive if key[1].startswith("gc-c-crew-")}
+        waiting = {(a.provider, a.session) for a in self.agents.values() if a.depends_on}
+        assert alive - crew == wanted
+        assert len(crew) == self.crew()
+        assert ours - alive <= waiting, "only what waits for another may lie dead"
+        assert [a for a in self.step().actions if not isinstance(a, Alert)] == []
+
+    def wanted(self) -> set[Place]:
+        def runs(agent: AgentSpec) -> bool:
+            needs = [self.agents[n] for n in agent.depends_on]
+            return (
+                agent.session not in self.unresolved
+                and not agent.suspended
+                and not self.memory.of(agent.session).held
+                and all(runs(each) for each in needs)
+            )
+
+        return {(a.provider, a.session) for a in self.agents.values() if runs(a) or self.lives(a)}
+
+    def lives(self, agent: AgentSpec) -> bool:
+        """An agent that was up before its dependency went away stays up."""
+        return (
+            not agent.suspended
+            and agent.session not in self.unresolved
+            and not self.memory.of(agent.session).held
+            and self.alive((agent.provider, agent.session))
+        )
+
+    def alive(self, key: Place) -> bool:
+        state = self.world.get(key)
+        return state is not None and isinstance(state.life, Alive) and state.agent_alive
+
+    def crew(self) -> int:
+        least = min(1, self.pool_max)
+        return max(least, min(self.memory.pools.get("crew", least), self.pool_max))
+
+    # --- small hands
+
+    def pick(self, number: int) -> Place | None:
+        ours = sorted(key for key, s in self.world.items() if s.meta.get(CITY_ID) == CITY)
+        return ours[number % len(ours)] if ours else None
+
+    def set_meta(self, key: Place, name: str, value: str) -> None:
+        state = self.world[key]
+        self.world[key] = replace(state, meta={**state.meta, name: value})
+
+    def pardon(self, session: str) -> Memory:
+        self.restarts.pop(session, None)
+        return release(self.memory, session)
+
+
+def draw(rng: random.Random, strategy_of: str) -> dict[str, object]:
+    """Arguments for a rule, drawn without hypothesis: thirty times faster, not shrinkable."""
+    name, provider = rng.choice(NAMES), rng.choice(PROVIDERS)
+    place = rng.randrange(21)
+    drawn: dict[str, dict[str, object]] = {
+        "edit": {
+            "name": name,
+            "fingerprint": rng.choice("ab"),
+            "provider": provider,
+            "suspended": rng.random() < 0.2,
+        },
+        "add_dependency": {"name": name, "needs": rng.choice(NAMES)},
+        "remove": {"name": name},
+        "break_config": {"name": name, "broken": rng.random() < 0.5},
+        "resize_pool": {"largest": rng.randrange(5)},
+        "demand_changes": {"demand": rng.choice([None, -1, 0, 1, 2, 3, 4, 5, 6])},
+        "crash": {"place": place, "end": rng.choice([Exited(1), Exited(0), Exited(None, 9)])},
+        "vanish": {"place": place},
+        "inner_process_dies": {"place": place},
+        "attach": {"place": place, "attached": rng.randrange(3)},
+        "acknowledge_drain": {"place": place, "stale": rng.random() < 0.5},
+        "outage": {"provider": provider, "up": rng.random() < 0.6},
+        "starts_fail": {"name": name, "fails": rng.random() < 0.4},
+        "person_stops": {"name": name, "held": rng.random() < 0.5},
+        "stranger_takes_the_name": {"provider": provider, "name": name},
+        "stranger_leaves": {"provider": provider, "name": name},
+        "time_passes": {"seconds": rng.uniform(0.1, 90)},
+        "the_clock_jumps": {"seconds": rng.uniform(-5000, 5000)},
+        "tick": {"busy": {f"gc-c-{n}" for n in NAMES if rng.random() < 0.1}},
+        "a_quiet_city_converges_and_stays_still": {},
+    }
+    return drawn[strategy_of]
+
+
+RULES = (
+    *("edit", "add_dependency", "remove", "break_config", "resize_pool", "demand_changes"),
+    *("crash", "crash", "crash", "vanish", "inner_process_dies", "attach", "acknowledge_drain"),
+    *("outage", "starts_fail", "person_stops", "stranger_takes_the_name", "stranger_leaves"),
+    *("time_passes", "time_passes", "time_passes", "the_clock_jumps"),
+    *("tick",) * 12,
+)
+
+
+def live_at_random(machine: type[CityLife], seed: int, steps: int = 60) -> None:
+    rng = random.Random(seed)
+    city = machine()
+    city.found(names={name for name in NAMES if rng.random() < 0.7})
+    life = [rng.choice(RULES) for _ in range(steps)]
+    for number, rule_name in enumerate([*life, "a_quiet_city_converges_and_stays_still"]):
+        try:
+            getattr(city, rule_name)(**draw(rng, rule_name))
+            city.pool_never_exceeds_its_maximum()
+        except AssertionError as broken:
+            broken.add_note(f"life {seed}, step {number}: {rule_name}")
+            raise
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_two_thousand_lives_keep_every_promise(part: int) -> None:
+    for seed in range(part * 500, (part + 1) * 500):
+        live_at_random(CityLife, seed)
+
+
+def test_lives_that_hypothesis_can_shrink_keep_every_promise() -> None:
+    run_state_machine_as_test(
+        CityLife,
+        settings=settings(
+            max_examples=60,
+            stateful_step_count=30,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+def outage_read_as_an_empty_city(
+    desired: Desired, observed: Observed, memory: Memory, now: float
+) -> Plan:
+    providers = {
+        name: Seen() if isinstance(seen, Unseen) else seen
+        for name, seen in observed.providers.items()
+    }
+    return plan(desired, replace(observed, providers=providers), memory, now)
+
+
+def forgetting_restarts(desired: Desired, observed: Observed, memory: Memory, now: float) -> Plan:
+    agents = {name: replace(a, restarts=()) for name, a in memory.agents.items()}
+    return plan(desired, observed, replace(memory, agents=agents), now)
+
+
+def taking_any_session_for_ours(
+    desired: Desired, observed: Observed, memory: Memory, now: float
+) -> Plan:
+    providers: dict[str, Observation] = {
+        provider: Seen(
+            {
+                name: replace(state, meta={**state.meta, CITY_ID: desired.city_id})
+                for name, state in seen.sessions.items()
+            }
+        )
+        if isinstance(seen, Seen)
+        else seen
+        for provider, seen in observed.providers.items()
+    }
+    return plan(desired, replace(observed, providers=providers), memory, now)
+
+
+@pytest.mark.parametrize(
+    ("broken", "caught"),
+    [
+        (outage_read_as_an_empty_city, "did not answer"),
+        (forgetting_restarts, "more restarts than the policy"),
+        (taking_any_session_for_ours, "touched what is not ours"),
+    ],
+)
+def test_a_broken_plan_is_caught(broken: Planner, caught: str) -> None:
+    class Broken(CityLife):
+        planner = staticmethod(broken)
+
+    def live_often() -> None:
+        for seed in range(2000):
+            live_at_random(Broken, seed)
+
+    with pytest.raises(AssertionError, match=caught):
+        live_often()
