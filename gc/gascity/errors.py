@@ -36,6 +36,12 @@ class GascityError(Exception):
         self.hint = hint
 
 
+def explain(problem: GascityError) -> str:
+    """Return the lines a person reads: what happened and, if known, what to do."""
+    hint = f"hint: {problem.hint}\n" if problem.hint else ""
+    return f"error: {problem.message}\n{hint}"
+
+
 class ConfigError(GascityError):
     """The city file (or what it points to) cannot be used as it is."""
 

@@ -140,16 +140,34 @@ class Client:
         answer is an error.
         """
         deadline = time.monotonic() + timeout
+        if not self._lock.acquire(timeout=max(timeout, 0)):
+            raise Unreachable(f"no answer on {self._path}: another call took all the time")
+        try:
+            return self._ask(method, params, deadline)
+        except OSError as problem:
+            self._drop()
+            raise Unreachable(f"no answer on {self._path}: {_reason(problem)}") from problem
+        except BaseException as problem:
+            if not isinstance(problem, RemoteError):
+                self._drop()
+            raise
+        finally:
+            self._lock.release()
+
+    def wait_for_end(self, *, timeout: float) -> bool:
+        """Wait until the other side hangs up, as it does when its process ends; tell if it did."""
+        deadline = time.monotonic() + timeout
         with self._lock:
             try:
-                return self._ask(method, params, deadline)
-            except OSError as problem:
+                while self._sock is not None:
+                    self._sock.settimeout(_left(deadline))
+                    if not self._sock.recv(65536):
+                        self._drop()
+            except TimeoutError:
+                return False
+            except OSError:
                 self._drop()
-                raise Unreachable(f"no answer on {self._path}: {_reason(problem)}") from problem
-            except BaseException as problem:
-                if not isinstance(problem, RemoteError):
-                    self._drop()
-                raise
+            return True
 
     def close(self) -> None:
         """Hang up."""
@@ -168,9 +186,9 @@ class Client:
             data = self._sock.recv(65536)
             if not data:
                 raise ConnectionResetError("the other side hung up")
-            for line in self._lines.feed(data):
-                body = json.loads(line) if line is not None else {}
-                if isinstance(body, dict) and body.get("id") == self._next:
+            for line in list(self._lines.feed(data)):  # all of it, or a rest would be lost
+                body = _read_answer(line)
+                if body.get("id") == self._next:
                     return _result_of(body)
 
     def _drop(self) -> None:
@@ -179,15 +197,28 @@ class Client:
             self._sock = None
 
 
-def _result_of(body: Mapping[str, object]) -> object:
+def _read_answer(line: bytes | None) -> Params:
+    if line is None:
+        raise ConnectionError(f"the answer is longer than {LONGEST_LINE} bytes")
+    try:
+        body = json.loads(line)
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        raise ConnectionError("the other side does not speak JSON-RPC")
+    return body
+
+
+def _result_of(body: Params) -> object:
     problem = body.get("error")
-    if not isinstance(problem, dict):
-        return body.get("result")
-    data = problem.get("data")
+    if problem is None and "result" in body:
+        return body["result"]
+    told = problem if isinstance(problem, dict) else {"message": problem or "an empty answer"}
+    code, data = told.get("code"), told.get("data")
     extra = data if isinstance(data, dict) else {}
     raise RemoteError(
-        str(problem.get("message")),
-        code=int(problem.get("code", 0)),
+        str(told.get("message")),
+        code=code if isinstance(code, int) else INTERNAL_ERROR,
         hint=str(extra.get("hint", "")),
         data=extra,
     )

@@ -20,7 +20,7 @@ def _address(path: str) -> Iterator[str]:
         yield path
         return
     folder, name = os.path.split(path)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open(folder or os.curdir, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{descriptor}/{name}"
     finally:
@@ -49,12 +49,10 @@ def listen(path: str) -> socket.socket:
         os.unlink(path)
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        mask = os.umask(0o177)
-        try:
-            with _address(path) as address:
-                sock.bind(address)
-        finally:
-            os.umask(mask)
+        with _address(path) as address:
+            sock.bind(address)
+            # Nobody can connect before listen(); the umask would change for every thread.
+            os.chmod(address, 0o600)
         sock.listen(128)
     except BaseException:
         sock.close()

@@ -32,12 +32,16 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """End the session and all its processes; also clears away one that has ended."""
+    """End the session and all its processes; also clears away one that has ended.
+
+    `ended_run` names the incarnation that ended by itself, whose last words are worth keeping.
+    """
 
     session: str
     provider: str
     agent: str
     why: str
+    ended_run: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,7 @@ class EventType(StrEnum):
     AGENT_HELD = "agent_held"
     PROVIDER_LOST = "provider_lost"
     PROVIDER_BACK = "provider_back"
+    JOURNAL_LOST = "journal_lost"
     ALERT_RAISED = "alert_raised"
 
 

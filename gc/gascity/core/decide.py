@@ -221,9 +221,12 @@ def _dead(
             total_restarts=memory.total_restarts + 1,
             ended_at=None,
         )
-    clear = (Stop(spec.session, spec.provider, spec.name, why),) if state is not None else ()
     view = _view(spec, memory, State.STARTING, why, None)
-    return Decision(memory, view, (*clear, Start(spec, why)), events)
+    start = Start(spec, why)
+    if state is None:
+        return Decision(memory, view, (start,), events)
+    clear = Stop(spec.session, spec.provider, spec.name, why, ended_run=state.run)
+    return Decision(memory, view, (clear, start), events)
 
 
 def _verdict(spec: AgentSpec, memory: AgentMemory, now: float) -> restarts.Verdict:

@@ -7,7 +7,7 @@ command that runs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -135,6 +135,13 @@ class Desired:
     agents: tuple[AgentSpec, ...] = ()
     pools: tuple[PoolSpec, ...] = ()
     unresolved: Mapping[str, str] = field(default_factory=dict)
+
+
+def declared(desired: Desired) -> Iterator[AgentSpec]:
+    """Yield every agent there can be, the members of pools included."""
+    yield from desired.agents
+    for pool in desired.pools:
+        yield from pool.members
 
 
 @dataclass(frozen=True, slots=True)

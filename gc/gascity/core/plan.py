@@ -15,7 +15,7 @@ from gascity.core import pools
 from gascity.core.actions import Action, Event
 from gascity.core.decide import Decision, Surplus, Unwanted, Wanted, Wish, decide
 from gascity.core.memory import AgentMemory, Memory
-from gascity.core.model import AgentSpec, Desired, PoolSpec
+from gascity.core.model import AgentSpec, Desired, PoolSpec, declared
 from gascity.core.observed import (
     AGENT,
     CITY_ID,
@@ -68,7 +68,7 @@ def _gather(
     decisions: list[Decision], memory: Memory, kept: Mapping[str, AgentMemory], desired: Desired
 ) -> Plan:
     """Put the parts together. Of agents nobody decided on, only `kept` is remembered."""
-    declared = {spec.session for spec in _declared(desired)}
+    names = {spec.session for spec in declared(desired)}
     agents = dict(kept)
     for decision in reversed(decisions):  # the agent's own word over that on its former self
         agents[decision.view.session] = decision.memory
@@ -82,7 +82,7 @@ def _gather(
         events=tuple(event for decision in decisions for event in decision.events),
         memory=memory if agents == memory.agents else replace(memory, agents=agents),
         views=(
-            *(decision.view for decision in decisions if _shown(decision.view, declared)),
+            *(decision.view for decision in decisions if _shown(decision.view, names)),
             *unresolved,
         ),
         wake_at=min(wakes, default=None),
@@ -93,12 +93,6 @@ def _shown(view: AgentView, declared: set[str]) -> bool:
     """A pool's empty places and orphans that are gone do not clutter the table."""
     empty = view.state is State.STOPPED and view.reason == _NOT_NEEDED and not view.run
     return not empty or view.session not in declared
-
-
-def _declared(desired: Desired) -> Iterator[AgentSpec]:
-    yield from desired.agents
-    for pool in desired.pools:
-        yield from pool.members
 
 
 def _learn_demand(desired: Desired, observed: Observed, memory: Memory) -> Memory:
@@ -201,7 +195,7 @@ def _elsewhere(spec: AgentSpec, known: AgentMemory, desired: Desired, observed: 
 def _blocker(spec: AgentSpec, desired: Desired, observed: Observed) -> str:
     """Name the first dependency that is not up."""
     for needed in spec.depends_on:
-        specs = [each for each in _declared(desired) if needed in (each.name, each.pool)]
+        specs = [each for each in declared(desired) if needed in (each.name, each.pool)]
         if not any(_up(each, desired, observed) for each in specs):
             return needed
     return ""
@@ -221,7 +215,7 @@ def _up(spec: AgentSpec, desired: Desired, observed: Observed) -> bool:
 
 def _orphans(desired: Desired, observed: Observed) -> Iterator[tuple[str, SessionState]]:
     """Yield our sessions that no agent of the city accounts for."""
-    places = {(spec.provider, spec.session) for spec in _declared(desired)}
+    places = {(spec.provider, spec.session) for spec in declared(desired)}
     for provider, seen in sorted(observed.providers.items()):
         if not isinstance(seen, Seen):
             continue

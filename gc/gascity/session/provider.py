@@ -178,8 +178,14 @@ class SessionProvider(ABC):
         from gascity.core import observed  # noqa: PLC0415  names used by this default alone
 
         keys = (
-            observed.CITY_ID, observed.AGENT, observed.CONFIG_HASH, observed.CONFIG,
-            observed.BEACON, observed.RUN, observed.DRAIN, observed.DRAINED,
+            observed.CITY_ID,
+            observed.AGENT,
+            observed.CONFIG_HASH,
+            observed.CONFIG,
+            observed.BEACON,
+            observed.RUN,
+            observed.DRAIN,
+            observed.DRAINED,
             observed.RESTART_REQUESTED,
         )
         states: dict[str, SessionState] = {}

@@ -1,0 +1,1 @@
+"""The command line: parse, call, print. Whatever decides or acts lies elsewhere."""

@@ -1,0 +1,146 @@
+"""Looking and stopping when no controller runs.
+
+The city's lock is held while anything is changed, so that a controller started in the meantime
+waits its turn.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from gascity.agent import TIMEOUT
+from gascity.cli.city import Here
+from gascity.controller.daemon import open_providers
+from gascity.controller.lock import CityLock
+from gascity.controller.observe import look, seen_sessions
+from gascity.controller.place import Place
+from gascity.controller.requests import HELD
+from gascity.core.actions import Event, EventType, Start
+from gascity.core.memory import Memory, hold
+from gascity.core.model import AgentSpec, City, declared
+from gascity.core.observed import CITY_ID, Observation, Observed, SessionState, Unseen
+from gascity.core.plan import Plan, plan
+from gascity.core.views import AgentView, State
+from gascity.errors import ProviderUnavailable
+from gascity.journal.store import Journal
+from gascity.session.provider import SessionProvider
+
+
+def look_around(city: City) -> Plan:
+    """Return what a controller would do now. Changes nothing."""
+    place = Place(city.root)
+    providers = open_providers(city, place)
+    now = time.time()
+    try:
+        observed = Observed(_observe(city, providers, now))
+        return plan(city.desired, observed, _remembered(place), now)
+    finally:
+        for provider in providers.values():
+            provider.close()
+
+
+def views_without_controller(city: City) -> tuple[AgentView, ...]:
+    """Return how the agents stand when nobody keeps them: what is down stays down."""
+    seen = look_around(city)
+    due = {action.session for action in seen.actions if isinstance(action, Start)}
+    return tuple(
+        replace(view, state=State.STOPPED, reason="no controller runs", next_at=None)
+        if view.session in due and view.state is State.STARTING
+        else view
+        for view in seen.views
+    )
+
+
+def stop_city(here: Here) -> int:
+    """End every session of the city; return how many there were."""
+    city = here.load()
+    place = Place(city.root)
+    place.prepare()
+    lock = CityLock(place.lock)
+    lock.acquire()
+    providers = open_providers(city, place)
+    try:
+        mine = _mine(city, _observe(city, providers, time.time()))
+        _stop_all(city, providers, mine)
+    finally:
+        for provider in providers.values():
+            provider.close()
+        lock.release()
+    return len(mine)
+
+
+def stop_agents(here: Here, specs: Sequence[AgentSpec]) -> None:
+    """End these agents' sessions and remember that a person wants them down."""
+    city = here.load()
+    place = Place(city.root)
+    place.prepare()
+    lock = CityLock(place.lock)
+    lock.acquire()
+    providers = open_providers(city, place)
+    journal = Journal(place.journal)
+    try:
+        memory = journal.remembered()
+        for spec in specs:
+            memory = hold(memory, spec.session, HELD)
+        events = [Event(EventType.AGENT_HELD, s.name, s.session, message=HELD) for s in specs]
+        journal.record(time.time(), events, memory)
+        wanted = {spec.session for spec in specs}
+        mine = _mine(city, _observe(city, providers, time.time()))
+        _stop_all(city, providers, [(p, s) for p, s in mine if s.name in wanted])
+    finally:
+        journal.close()
+        for provider in providers.values():
+            provider.close()
+        lock.release()
+
+
+def _observe(
+    city: City, providers: dict[str, SessionProvider], now: float
+) -> dict[str, Observation]:
+    return {
+        name: look(provider, [s for s in declared(city.desired) if s.provider == name], now)
+        for name, provider in providers.items()
+    }
+
+
+def _mine(city: City, seen: dict[str, Observation]) -> list[tuple[str, SessionState]]:
+    """Return this city's sessions with their providers. Raises when one did not answer."""
+    for name, observation in seen.items():
+        if isinstance(observation, Unseen):
+            raise ProviderUnavailable(f"{name} does not answer: {observation.reason}")
+    return [
+        (name, state)
+        for name, observation in seen.items()
+        for state in seen_sessions({name: observation}).values()
+        if state.meta.get(CITY_ID) == city.desired.city_id
+    ]
+
+
+def _stop_all(
+    city: City,
+    providers: dict[str, SessionProvider],
+    sessions: Iterable[tuple[str, SessionState]],
+) -> None:
+    grace = city.daemon.shutdown_timeout
+    with ThreadPoolExecutor(max_workers=32) as pool:
+        jobs = [
+            pool.submit(providers[name].stop, state.name, grace=grace, timeout=grace + TIMEOUT)
+            for name, state in sessions
+        ]
+    for job in jobs:
+        job.result()
+
+
+def _remembered(place: Place) -> Memory:
+    import os
+
+    if not os.path.exists(place.journal):
+        return Memory()
+    journal = Journal(place.journal)
+    try:
+        return journal.remembered()
+    finally:
+        journal.close()

@@ -1,0 +1,92 @@
+"""What `gc doctor` looks at: everything a city needs from the machine it runs on."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gascity.cli.city import Here
+from gascity.core.model import City, declared
+from gascity.errors import GascityError
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    name: str
+    fine: bool
+    says: str
+
+
+def checkup(here: Here) -> list[Finding]:
+    """Return what was found; starts and changes nothing."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    findings = [Finding("python", sys.version_info >= (3, 11), version)]
+    try:
+        city = here.load()
+    except GascityError as problem:
+        return [*findings, Finding("city file", fine=False, says=problem.message.splitlines()[0])]
+    findings.append(Finding("city file", fine=True, says=here.city_file))
+    return [*findings, _folder(city), *_providers(city), *_commands(city), _controller(here)]
+
+
+def _folder(city: City) -> Finding:
+    fine = os.access(city.root, os.W_OK)
+    return Finding("state folder", fine, f"{city.root} {'can' if fine else 'cannot'} be written")
+
+
+def _providers(city: City) -> Iterator[Finding]:
+    from gascity.session.registry import provider_class
+
+    for name in sorted({spec.provider for spec in declared(city.desired)}):
+        try:
+            reason = provider_class(name).unavailable()
+        except GascityError as problem:
+            reason = problem.message
+        yield Finding(f"provider {name}", not reason, reason or "it can work here")
+
+
+def _commands(city: City) -> Iterator[Finding]:
+    """Look for each agent's program on the PATH the agent will have."""
+    from gascity.controller.daemon import home_of
+    from gascity.core.environment import agent_environment
+
+    home = home_of(city)
+    seen: dict[tuple[str, str], Finding] = {}
+    for spec in declared(city.desired):
+        program = _program(spec.base_command)
+        env = agent_environment(
+            spec,
+            home.ambient,
+            city=city.name,
+            city_path=city.root,
+            run="",
+            gc_folder=home.gc_folder,
+        )
+        found = shutil.which(program, path=env["PATH"]) if program else None
+        says = found or f"not found on the PATH of agent {spec.name}"
+        fine = found is not None or not program
+        seen.setdefault((program, env["PATH"]), Finding(f"command {program}", fine, says))
+    yield from seen.values()
+
+
+def _program(command: str) -> str:
+    """Return the first word of a shell text that is neither an assignment nor shell syntax."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return ""
+    for word in words:
+        if "=" not in word:
+            return "" if word in {"if", "for", "while", "{", "(", "!", "exec", "cd"} else word
+    return ""
+
+
+def _controller(here: Here) -> Finding:
+    pid = here.controller_pid()
+    return Finding("controller", fine=True, says=f"process {pid}" if pid else "not running")

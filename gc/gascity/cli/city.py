@@ -1,0 +1,99 @@
+"""What the commands share: which city, which agents, and whom to ask."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gascity.config.find import find_city
+from gascity.core.model import AgentSpec, City, declared
+from gascity.errors import NotFound, NotRunning, Unreachable
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """The folder a command works for, as given with `-C`."""
+
+    folder: str = "."
+
+    @property
+    def city_file(self) -> str:
+        """The nearest `city.toml`. Raises NotFound."""
+        return find_city(self.folder)
+
+    @property
+    def state(self) -> str:
+        """The city's `.gc` folder."""
+        return os.path.join(os.path.dirname(self.city_file), ".gc")
+
+    def load(self) -> City:
+        """Read the city. Raises ConfigProblems."""
+        from gascity.controller.daemon import read_city
+
+        return read_city(Path(self.city_file))
+
+    def ask(self, method: str, params: Mapping[str, object], *, timeout: float) -> object:
+        """Ask the controller. Raises NotRunning when there is none, RemoteError when it says no."""
+        from gascity.jsonrpc import Client
+
+        path = os.path.join(self.state, "controller.sock")
+        client = Client(path)
+        try:
+            answered = client.call(method, params, timeout=timeout)
+            if method == "stop":
+                client.wait_for_end(timeout=5.0)
+        except Unreachable as problem:
+            raise NotRunning(
+                "no controller runs for this city", hint="`gc start --detach` starts one"
+            ) from problem
+        finally:
+            client.close()
+        return answered
+
+    def controller_pid(self) -> int | None:
+        """Return the pid of the running controller, or None."""
+        from gascity.controller.lock import holder
+
+        return holder(os.path.join(self.state, "controller.lock"))
+
+
+def find_agents(city: City, names: Sequence[str]) -> list[AgentSpec]:
+    """Return the agents meant: a qualified name, a bare name that is the only one, or a pool.
+
+    Raises NotFound with a suggestion.
+    """
+    found: list[AgentSpec] = []
+    for name in names:
+        found += [spec for spec in _named(city, name) if spec not in found]
+    return found
+
+
+def find_agent(city: City, name: str) -> AgentSpec:
+    """Return the one agent meant. Raises NotFound."""
+    specs = _named(city, name)
+    if len(specs) > 1:
+        raise NotFound(f'"{name}" is {len(specs)} agents', hint=f"for example {specs[0].name}")
+    return specs[0]
+
+
+def _named(city: City, name: str) -> list[AgentSpec]:
+    specs = list(declared(city.desired))
+    for wanted in (
+        [spec for spec in specs if spec.name == name],
+        [spec for spec in specs if spec.pool and spec.pool == name],
+        [spec for spec in specs if spec.name.rpartition("/")[2] == name],
+    ):
+        if len(wanted) == 1 or (wanted and wanted[0].pool == name):
+            return wanted
+        if wanted:
+            raise NotFound(
+                f'"{name}" could be {" or ".join(spec.name for spec in wanted)}',
+                hint="give the whole name",
+            )
+    names = [spec.name for spec in specs]
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f'did you mean "{near[0]}"?' if near else f"there are: {', '.join(names) or 'none'}"
+    raise NotFound(f'there is no agent "{name}" in this city', hint=hint)

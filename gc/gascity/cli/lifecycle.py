@@ -1,0 +1,189 @@
+"""`gc start`, `gc stop`, `gc restart`: change what runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gascity.cli import render
+from gascity.cli.city import Here, find_agents
+from gascity.cli.options import AgentNames, AsJson, complete_agents
+from gascity.cli.quick import STOP_TIMEOUT, print_stopped
+from gascity.errors import Exit, NotRunning
+
+if TYPE_CHECKING:
+    from gascity.core.actions import Event
+    from gascity.core.model import City
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(start)
+    app.command()(stop)
+    app.command()(restart)
+
+
+def start(
+    context: typer.Context,
+    detach: Annotated[
+        bool, typer.Option("--detach", "-d", help="Run the controller in the background.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "-n", help="Say what would be done, and do nothing.")
+    ] = False,
+) -> int:
+    """Run the controller: start what should run, and keep it so.
+
+    In the foreground until Ctrl-C, which leaves the agents running; the next `gc start` takes them
+    up as they are.
+    """
+    here: Here = context.obj
+    if dry_run:
+        from gascity.cli.look import show_plan
+
+        show_plan(here, as_json=False)
+        return Exit.OK
+    return _detached(here) if detach else _foreground(here)
+
+
+def _foreground(here: Here) -> int:
+    from gascity.controller.daemon import run_city
+
+    run_city(Path(here.city_file), report=_tell, ready=_greet)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(Exit.OK)  # a call that is stuck in a worker must not keep the process alive
+
+
+def _greet(city: City) -> None:
+    from gascity.core.model import declared
+
+    count = sum(1 for _ in declared(city.desired))
+    for warning in city.warnings:
+        sys.stderr.write(f"warning: {warning}\n")
+    sys.stdout.write(
+        f"{city.name}: {count} agents; Ctrl-C leaves them running, `gc stop` ends them\n"
+    )
+    sys.stdout.flush()
+
+
+_WORDS = {
+    "session_started": ("started", "32"),
+    "session_adopted": ("taken up", "32"),
+    "session_crashed": ("crashed", "31"),
+    "session_stopped": ("stopped", "33"),
+    "session_draining": ("draining", "36"),
+    "session_undrained": ("undrained", "36"),
+    "start_failed": ("failed to start", "31"),
+    "stop_failed": ("failed to stop", "31"),
+    "agent_quarantined": ("quarantined", "31"),
+    "agent_released": ("released", "32"),
+    "agent_held": ("held", "33"),
+    "provider_lost": ("provider lost", "31"),
+    "provider_back": ("provider back", "32"),
+    "journal_lost": ("journal lost", "31"),
+}
+
+
+def _tell(event: Event) -> None:
+    """Print one event for a person who watches."""
+    from gascity.core.actions import EventType
+
+    moment = time.strftime("%H:%M:%S")
+    match event.type:
+        case EventType.CONTROLLER_STARTED | EventType.ALERT_RAISED:
+            return
+        case EventType.CONTROLLER_STOPPED:
+            line = f"{moment}  controller stopped: {event.message}"
+        case _:
+            word, code = _WORDS[event.type]
+            what = render.colour(word, code)
+            line = "  ".join(part for part in (moment, event.agent, what, event.message) if part)
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _detached(here: Here) -> int:
+    """Start a controller of its own and return once it holds the city, or with its error."""
+    city_file = here.city_file
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as answer:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "gascity.controller", city_file, str(writing)],
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,
+            start_new_session=True,
+            pass_fds=[writing],
+        )
+        os.close(writing)
+        pid = answer.readline().strip()
+    if not pid:
+        return child.wait()
+    child.returncode = 0  # it lives on without us; there is nothing to reap
+    sys.stdout.write(
+        f"controller {pid.decode()} runs; `gc status` shows the agents, `gc stop` ends them\n"
+    )
+    return Exit.OK
+
+
+def stop(
+    context: typer.Context,
+    agents: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[AGENT...]",
+            autocompletion=complete_agents,
+            help="Only these; they stay down until `gc restart`.",
+        ),
+    ] = None,
+) -> int:
+    """Stop the whole city with its controller, or only the agents named.
+
+    Returns the moment all is gone.
+    """
+    here: Here = context.obj
+    if agents:
+        return _stop_agents(here, agents)
+    try:
+        answered = here.ask("stop", {}, timeout=STOP_TIMEOUT)
+    except NotRunning:
+        from gascity.cli.alone import stop_city
+
+        count = stop_city(here)
+        typer.echo(f"stopped {count} sessions; no controller was running")
+        return Exit.OK
+    if isinstance(answered, dict):
+        print_stopped(answered)
+    return Exit.OK
+
+
+def _stop_agents(here: Here, names: list[str]) -> int:
+    specs = find_agents(here.load(), names)
+    try:
+        here.ask("stop_agents", {"agents": [spec.name for spec in specs]}, timeout=STOP_TIMEOUT)
+    except NotRunning:
+        from gascity.cli.alone import stop_agents
+
+        stop_agents(here, specs)
+    typer.echo(f"stopped {', '.join(spec.name for spec in specs)}")
+    return Exit.OK
+
+
+def restart(context: typer.Context, agents: AgentNames, as_json: AsJson = False) -> int:
+    """Replace agents by new incarnations; also starts what was stopped or quarantined."""
+    here: Here = context.obj
+    specs = find_agents(here.load(), agents)
+    answered = here.ask("restart", {"agents": [spec.name for spec in specs]}, timeout=STOP_TIMEOUT)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(answered, indent=2))
+    else:
+        typer.echo(f"restarted {', '.join(spec.name for spec in specs)}")
+    return Exit.OK

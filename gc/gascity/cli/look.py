@@ -1,0 +1,142 @@
+"""`gc status`, `gc plan`, `gc peek`: what is, what would be done, what an agent shows."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gascity.cli import render
+from gascity.cli.city import Here, find_agent
+from gascity.cli.options import AgentName, AsJson
+from gascity.cli.quick import STATUS_TIMEOUT, print_status
+from gascity.errors import Exit, NotRunning, SessionNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gascity.core.actions import Action
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(status)
+    app.command(name="plan")(plan_command)
+    app.command()(peek)
+
+
+def status(context: typer.Context, as_json: AsJson = False) -> int:
+    """Show how every agent stands."""
+    here: Here = context.obj
+    try:
+        document = here.ask("status", {}, timeout=STATUS_TIMEOUT)
+    except NotRunning:
+        from gascity.cli.alone import views_without_controller
+        from gascity.controller.status import status_document
+
+        city = here.load()
+        document = status_document(city.name, None, views_without_controller(city))
+    if isinstance(document, dict):
+        print_status(document, as_json=as_json)
+    return Exit.OK
+
+
+def plan_command(context: typer.Context, as_json: AsJson = False) -> int:
+    """Show what would be done now, and why. Does nothing."""
+    show_plan(context.obj, as_json=as_json)
+    return Exit.OK
+
+
+def show_plan(here: Here, *, as_json: bool) -> None:
+    """Print what a controller would do now."""
+    from gascity.cli.alone import look_around
+
+    found = look_around(here.load())
+    steps = [_step(action) for action in found.actions]
+    if as_json:
+        views = [asdict(view) for view in found.views]
+        typer.echo(json.dumps({"actions": steps, "agents": views}, indent=2))
+        return
+    if not steps:
+        typer.echo("nothing to do: everything is as it should be")
+        return
+    render.table(
+        ("ACTION", "AGENT", "SESSION", "WHY"),
+        [[step["action"], step["agent"], step["session"], step["why"]] for step in steps],
+    )
+
+
+def _step(action: Action) -> dict[str, str]:
+    from gascity.core.actions import Alert, Start
+
+    match action:
+        case Alert():
+            return {"action": "alert", "agent": action.agent, "session": "", "why": action.text}
+        case Start():
+            agent = action.spec.name
+        case _:
+            agent = action.agent
+    return {
+        "action": type(action).__name__.lower(),
+        "agent": agent,
+        "session": action.session,
+        "why": action.why,
+    }
+
+
+def peek(
+    context: typer.Context,
+    agent: AgentName,
+    lines: Annotated[
+        int, typer.Option("-n", "--lines", help="How many lines; 0 for all that is kept.")
+    ] = 50,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on showing what comes, until Ctrl-C.")
+    ] = False,
+) -> int:
+    """Show the last lines of an agent; also after it ended."""
+    from gascity.agent import TIMEOUT
+    from gascity.controller.daemon import open_providers
+    from gascity.controller.place import Place
+
+    here: Here = context.obj
+    city = here.load()
+    spec = find_agent(city, agent)
+    provider = open_providers(city, Place(city.root), [spec.provider])[spec.provider]
+
+    def read(count: int) -> str:
+        return provider.peek(spec.session, count, timeout=TIMEOUT)
+
+    try:
+        text = read(lines)
+    except SessionNotFound as problem:
+        raise NotRunning(f"{spec.name} is not running", hint="`gc status` tells why") from problem
+    _write(text)
+    if follow:
+        _follow(text, read, max(lines, 500))
+    return Exit.OK
+
+
+def _follow(shown: str, read: Callable[[int], str], lines: int) -> None:
+    """Print what is added, until the session is gone."""
+    from gascity.session.follow import added
+
+    sys.stdout.flush()
+    before = shown
+    while True:
+        time.sleep(0.2)
+        try:
+            now = read(lines)
+        except SessionNotFound:
+            return
+        _write(added(before, now))
+        sys.stdout.flush()
+        before = now
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")

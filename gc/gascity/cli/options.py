@@ -1,0 +1,35 @@
+"""Arguments and options that several commands share, and completion of agent names."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def complete_agents(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the names of agents that begin so; nothing when the city cannot be read."""
+    from gascity.cli.city import Here
+    from gascity.core.model import declared
+    from gascity.errors import GascityError
+
+    parent = context.find_root().params.get("folder") or "."
+    try:
+        city = Here(str(parent)).load()
+    except (GascityError, OSError):
+        return []
+    names = {spec.name for spec in declared(city.desired)}
+    names |= {pool.name for pool in city.desired.pools}
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+AgentName = Annotated[
+    str, typer.Argument(metavar="AGENT", autocompletion=complete_agents, help="Name of an agent.")
+]
+AgentNames = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="AGENT...", autocompletion=complete_agents, help="Names of agents or pools."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

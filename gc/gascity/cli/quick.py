@@ -1,0 +1,105 @@
+"""Two questions to a running controller, answered without loading the command line.
+
+`gc status` and `gc stop` are what scripts and impatient people type most; with a controller there
+is nothing to do but ask it. Whatever this module does not recognise to the letter goes the long
+way, which behaves the same; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+from gascity.cli import render
+from gascity.config.find import find_city
+from gascity.errors import Exit, GascityError, RemoteError, Unreachable, explain
+
+STATUS_TIMEOUT = 30.0
+STOP_TIMEOUT = 3600.0
+
+
+def answer(words: Sequence[str]) -> int | None:
+    """Return the exit code of the command, or None when it has to go the long way."""
+    folder, rest = _folder(words)
+    match rest:
+        case ["status", "--json"]:
+            return _status(folder, as_json=True)
+        case ["status"] if not sys.stdout.isatty():
+            return _status(folder, as_json=False)
+        case ["stop"]:
+            return _stop(folder)
+        case _:
+            return None
+
+
+def _folder(words: Sequence[str]) -> tuple[str, list[str]]:
+    if len(words) >= 2 and words[0] == "-C":
+        return words[1], list(words[2:])
+    return ".", list(words)
+
+
+def _status(folder: str, *, as_json: bool) -> int | None:
+    document = _ask(folder, "status", STATUS_TIMEOUT)
+    if not isinstance(document, dict):
+        return None
+    print_status(document, as_json=as_json)
+    return Exit.OK
+
+
+def print_status(document: dict[str, object], *, as_json: bool) -> None:
+    """Print a status document, for a person or for a program."""
+    if as_json:
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        return
+    headline, rows = render.status_rows(document)
+    sys.stdout.write(headline + "\n")
+    render.table(render.STATUS_COLUMNS, rows, state=render.STATE_COLUMN)
+
+
+def _stop(folder: str) -> int | None:
+    try:
+        answered = _ask(folder, "stop", STOP_TIMEOUT)
+    except RemoteError as problem:
+        sys.stderr.write(explain(problem))
+        return exit_code(problem)
+    if not isinstance(answered, dict):
+        return None
+    print_stopped(answered)
+    return Exit.OK
+
+
+def print_stopped(answered: dict[str, object]) -> None:
+    """Say what `gc stop` ended."""
+    stopped = answered.get("stopped")
+    count = len(stopped) if isinstance(stopped, list) else 0
+    agents = "1 agent" if count == 1 else f"{count} agents"
+    sys.stdout.write(f"stopped {agents} and the controller\n")
+
+
+def exit_code(problem: GascityError) -> int:
+    """Return the exit code the other side meant."""
+    if isinstance(problem, RemoteError):
+        given = problem.data.get("exit")
+        if isinstance(given, int):
+            return given
+    return problem.exit_code
+
+
+def _ask(folder: str, method: str, timeout: float) -> object | None:
+    from gascity import jsonrpc
+
+    try:
+        path = os.path.join(os.path.dirname(find_city(folder)), ".gc", "controller.sock")
+        if not os.path.exists(path):
+            return None
+        client = jsonrpc.Client(path)
+        answered = client.call(method, {}, timeout=timeout)
+        if method == "stop":
+            client.wait_for_end(timeout=5.0)
+    except RemoteError:
+        raise
+    except (Unreachable, GascityError):
+        return None
+    return answered

@@ -1,0 +1,32 @@
+"""Which city a folder belongs to: the nearest `city.toml` upwards.
+
+Apart from loading, because the commands that only ask a running controller need no more than this.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gascity.errors import NotFound
+
+CITY_FILE = "city.toml"
+
+
+def find_city(start: str) -> str:
+    """Return the path of the nearest `city.toml` in `start` or above it. Raises NotFound."""
+    start = os.path.abspath(start)
+    folder = start
+    while True:
+        path = os.path.join(folder, CITY_FILE)
+        if os.path.isfile(path):
+            return os.path.join(os.path.realpath(folder), CITY_FILE)
+        above = os.path.dirname(folder)
+        if above == folder:
+            break
+        folder = above
+    if not os.path.isdir(start):
+        raise NotFound(f"there is no folder {start!a}")
+    raise NotFound(
+        f"there is no {CITY_FILE} in {start!a} or any folder above it",
+        hint="`gc init` makes a city here",
+    )

@@ -1,0 +1,1 @@
+"""What acts: one thread that owns all state, and workers that make the blocking calls."""

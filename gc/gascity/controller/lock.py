@@ -1,0 +1,61 @@
+"""One controller per city: a file lock that dies with its holder.
+
+The pid in the file is for the message alone; whether the city is held is the kernel's to say.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+
+from gascity.errors import CityHeld
+
+
+class CityLock:
+    """The right to be the controller of a city, held until `release` or death."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file = -1
+
+    def acquire(self) -> None:
+        """Take the lock; raises CityHeld, naming the holder, when another process has it."""
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as problem:
+            os.close(file)
+            raise CityHeld(
+                f"another controller holds this city: {self._holder()}",
+                hint="`gc status` shows it, `gc stop` ends the city and the controller",
+            ) from problem
+        os.ftruncate(file, 0)
+        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+        self._file = file
+
+    def release(self) -> None:
+        """Let the city go."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _holder(self) -> str:
+        pid = holder(self._path)
+        return f"process {pid}" if pid is not None else "a process that has not said its name yet"
+
+
+def holder(path: str) -> int | None:
+    """Return the pid of the process that holds the lock, or None when nobody does."""
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return None
+        text = os.pread(file, 32, 0).strip()
+        return int(text) if text.isdigit() else None
+    finally:
+        os.close(file)

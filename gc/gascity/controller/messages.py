@@ -1,0 +1,61 @@
+"""What reaches the loop. Wake-ups carry no facts; they only make the next look happen now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from gascity.controller.act import Outcome
+from gascity.core.observed import Observation
+from gascity.errors import GascityError
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """Something may have changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A provider answered, or did not."""
+
+    provider: str
+    observation: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """The actions on one session are done."""
+
+    session: str
+    outcomes: tuple[Outcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A pool's check answered, or did not (None)."""
+
+    pool: str
+    size: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """End the controller and leave the agents alone."""
+
+    why: str
+
+
+Answer = Callable[[object | GascityError], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Somebody wants something; `answer` is called once, with a value or an error."""
+
+    method: str
+    params: Mapping[str, object]
+    answer: Answer
+
+
+Message = Wake | Looked | Acted | Counted | Leave | Asked

@@ -1,0 +1,55 @@
+"""Asking one provider what there is, and turning every kind of silence into `Unseen`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from gascity.core.model import AgentSpec
+from gascity.core.observed import Alive, Observation, Seen, SessionState, Unseen
+from gascity.errors import GascityError
+from gascity.session.provider import SessionProvider
+
+TIMEOUT = 5.0
+NEWBORN = 30.0  # a launcher may take this long until the agent's own process shows
+
+
+def look(provider: SessionProvider, specs: Iterable[AgentSpec], now: float) -> Observation:
+    """Return what `provider` sees, with the second layer of liveness asked where there is one."""
+    try:
+        sessions = dict(provider.observe(timeout=TIMEOUT))
+        _ask_for_processes(provider, sessions, specs, now)
+    except GascityError as problem:
+        return Unseen(problem.message)
+    except Exception as problem:  # noqa: BLE001  a provider is foreign code: its bug is an outage
+        return Unseen(f"it failed with {type(problem).__name__}: {problem}")
+    return Seen(sessions)
+
+
+def _ask_for_processes(
+    provider: SessionProvider,
+    sessions: dict[str, SessionState],
+    specs: Iterable[AgentSpec],
+    now: float,
+) -> None:
+    for spec in specs:
+        state = sessions.get(spec.session)
+        names = spec.hints.process_names
+        if state is None or not names or not isinstance(state.life, Alive) or _newborn(state, now):
+            continue
+        if not provider.process_alive(spec.session, names, timeout=TIMEOUT):
+            sessions[spec.session] = replace(state, agent_alive=False)
+
+
+def _newborn(state: SessionState, now: float) -> bool:
+    return state.created is not None and now - state.created < NEWBORN
+
+
+def seen_sessions(observations: Mapping[str, Observation]) -> dict[str, SessionState]:
+    """Return all sessions that were seen, by name."""
+    return {
+        name: state
+        for seen in observations.values()
+        if isinstance(seen, Seen)
+        for name, state in seen.sessions.items()
+    }

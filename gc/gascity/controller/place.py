@@ -1,0 +1,51 @@
+"""Where a city keeps its state: the folder `.gc` beside `city.toml`, for its owner's eyes only."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The files of one city. `root` is the folder `city.toml` stands in."""
+
+    root: str
+
+    @property
+    def state(self) -> str:
+        """The folder `.gc`."""
+        return os.path.join(self.root, ".gc")
+
+    @property
+    def lock(self) -> str:
+        """Held by the controller for as long as it lives."""
+        return os.path.join(self.state, "controller.lock")
+
+    @property
+    def socket(self) -> str:
+        """Where the controller listens."""
+        return os.path.join(self.state, "controller.sock")
+
+    @property
+    def log(self) -> str:
+        """Where a detached controller writes."""
+        return os.path.join(self.state, "controller.log")
+
+    @property
+    def journal(self) -> str:
+        """The durable memory."""
+        return os.path.join(self.state, "city.db")
+
+    @property
+    def runs(self) -> str:
+        """One folder per incarnation that ended."""
+        return os.path.join(self.state, "runs")
+
+    def prepare(self) -> None:
+        """Make the folder, with a note that keeps it out of version control."""
+        os.makedirs(self.state, mode=0o700, exist_ok=True)
+        ignore = os.path.join(self.state, ".gitignore")
+        if not os.path.exists(ignore):
+            with open(ignore, "w", encoding="utf-8") as file:
+                file.write("*\n")

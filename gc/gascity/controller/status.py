@@ -1,0 +1,19 @@
+"""The document that `gc status --json` prints and the controller's socket answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from gascity.core.views import AgentView
+
+
+def status_document(
+    city: str, controller_pid: int | None, views: Iterable[AgentView]
+) -> dict[str, object]:
+    """Return the state of a city as plain JSON values. Its keys are a promise to scripts."""
+    return {
+        "city": city,
+        "controller": {"running": controller_pid is not None, "pid": controller_pid},
+        "agents": [asdict(view) for view in views],
+    }

@@ -1,0 +1,1 @@
+"""The city's durable memory."""

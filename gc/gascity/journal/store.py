@@ -1,0 +1,155 @@
+"""`.gc/city.db`: events and what the plan must remember, in one SQLite file.
+
+Several processes may write. A tick's events and memory go in as one transaction, so that after a
+kill at any instant they agree. A file that is damaged or newer than this program is an error with
+a way out, never a silent fresh start: it holds why things are as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, fields
+
+from gascity.core.actions import Event, EventType
+from gascity.core.memory import AgentMemory, Memory
+from gascity.errors import GascityError
+
+SCHEMA = 1
+_TABLES = """
+CREATE TABLE event (
+    number  INTEGER PRIMARY KEY AUTOINCREMENT,
+    at      REAL NOT NULL,
+    type    TEXT NOT NULL,
+    agent   TEXT NOT NULL,
+    session TEXT NOT NULL,
+    run     TEXT NOT NULL,
+    message TEXT NOT NULL
+);
+CREATE TABLE agent_memory (session TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE pool_memory (name TEXT PRIMARY KEY, size INTEGER NOT NULL) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An event as the journal keeps it."""
+
+    number: int
+    at: float
+    event: Event
+
+
+class Journal:
+    """The journal of one city. Used by the thread that opened it."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        existed = os.path.exists(path)
+        try:
+            self._db = sqlite3.connect(path, timeout=10.0, isolation_level=None)
+            if not existed:
+                os.chmod(path, 0o600)
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = NORMAL")
+            self._prepare()
+        except sqlite3.DatabaseError as problem:
+            raise self._damaged(str(problem)) from problem
+        self._saved = Memory()
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._db.close()
+
+    def record(self, at: float, events: Iterable[Event], memory: Memory) -> None:
+        """Write a tick's events and what is remembered after it, together or not at all."""
+        rows = [(at, e.type, e.agent, e.session, e.run, e.message) for e in events]
+        if not rows and memory == self._saved:
+            return
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany(
+                "INSERT INTO event (at, type, agent, session, run, message)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                rows,
+            )
+            self._save(memory)
+            self._db.execute("COMMIT")
+        except sqlite3.DatabaseError as problem:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise self._damaged(str(problem)) from problem
+        self._saved = memory
+
+    def remembered(self) -> Memory:
+        """Return what is remembered of the city."""
+        try:
+            agents = {
+                session: _agent_memory(json.loads(body))
+                for session, body in self._db.execute("SELECT session, body FROM agent_memory")
+            }
+            sizes = dict(self._db.execute("SELECT name, size FROM pool_memory"))
+        except (sqlite3.DatabaseError, ValueError, TypeError) as problem:
+            raise self._damaged(str(problem)) from problem
+        self._saved = Memory(agents, sizes)
+        return self._saved
+
+    def entries(self, *, after: int = 0, limit: int = 1000) -> Iterator[Entry]:
+        """Yield events in order, those numbered above `after`."""
+        rows = self._db.execute(
+            "SELECT number, at, type, agent, session, run, message FROM event"
+            " WHERE number > ? ORDER BY number LIMIT ?",
+            (after, limit),
+        )
+        for number, at, kind, agent, session, run, message in rows:
+            yield Entry(number, at, Event(EventType(kind), agent, session, run, message))
+
+    def _save(self, memory: Memory) -> None:
+        changed = [
+            (session, json.dumps(asdict(agent)))
+            for session, agent in memory.agents.items()
+            if self._saved.agents.get(session) != agent
+        ]
+        gone = [(session,) for session in self._saved.agents if session not in memory.agents]
+        self._db.executemany("INSERT OR REPLACE INTO agent_memory VALUES (?, ?)", changed)
+        self._db.executemany("DELETE FROM agent_memory WHERE session = ?", gone)
+        if memory.pools != self._saved.pools:
+            self._db.execute("DELETE FROM pool_memory")
+            self._db.executemany("INSERT INTO pool_memory VALUES (?, ?)", memory.pools.items())
+
+    def _prepare(self) -> None:
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        if version > SCHEMA:
+            raise GascityError(
+                f"{self._path} was written by a newer gc (format {version}, this one knows"
+                f" {SCHEMA})",
+                hint="use the newer gc, or move the file away to begin without its history",
+            )
+        if version == SCHEMA:
+            return
+        self._db.execute("BEGIN IMMEDIATE")
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        if version != SCHEMA:
+            for statement in _TABLES.split(";"):
+                self._db.execute(statement)
+            self._db.execute(f"PRAGMA user_version = {SCHEMA}")
+        self._db.execute("COMMIT")
+
+    def _damaged(self, why: str) -> GascityError:
+        return GascityError(
+            f"{self._path} cannot be used: {why}",
+            hint="move it away to begin without its history; the agents are not affected",
+        )
+
+
+def _agent_memory(body: dict[str, object]) -> AgentMemory:
+    """Read what an older or equal version wrote: unknown keys are left out."""
+    known = {field.name for field in fields(AgentMemory)}
+    values = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in body.items()
+        if key in known
+    }
+    return AgentMemory(**values)  # type: ignore[arg-type]  # written by `_save` from the same class

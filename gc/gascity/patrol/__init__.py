@@ -1,0 +1,1 @@
+"""Health: telling a person what needs one."""

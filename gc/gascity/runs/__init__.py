@@ -1,0 +1,1 @@
+"""Incarnations and one-shot jobs: their ids and their records."""
