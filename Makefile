@@ -6,8 +6,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: run test check format bench clean
 
-run: $(VENV)/.run ## run city.example.toml in the foreground
-	@$(BIN)/gc -C . --city-file city.example.toml start
+run: $(VENV)/.run city.toml ## run city.example.toml in the foreground
+	@$(BIN)/gc start
+
+city.toml:
+	@cp city.example.toml city.toml
 
 test: $(VENV)/.test ## the whole test suite
 	@./.ci/needs
@@ -24,7 +27,8 @@ format: $(VENV)/.lint
 	@$(BIN)/ruff check --fix .
 
 bench: $(VENV)/.run ## what it costs, as ratios against the bare floor
-	@$(BIN)/python bench/startup.py
+	@$(BIN)/python bench/cli.py
+	@$(BIN)/python bench/subprocess_provider.py
 
 clean:
 	rm -rf $(VENV)

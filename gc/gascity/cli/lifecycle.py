@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 
 from gascity.cli import render
 from gascity.cli.city import Here, find_agents
+from gascity.cli.detach import start_detached
 from gascity.cli.options import AgentNames, AsJson, complete_agents
 from gascity.cli.quick import STOP_TIMEOUT, print_stopped
 from gascity.errors import Exit, NotRunning
@@ -49,7 +49,7 @@ def start(
 
         show_plan(here, as_json=False)
         return Exit.OK
-    return _detached(here) if detach else _foreground(here)
+    return start_detached(here.folder) if detach else _foreground(here)
 
 
 def _foreground(here: Here) -> int:
@@ -107,29 +107,6 @@ def _tell(event: Event) -> None:
             line = "  ".join(part for part in (moment, event.agent, what, event.message) if part)
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
-
-
-def _detached(here: Here) -> int:
-    """Start a controller of its own and return once it holds the city, or with its error."""
-    city_file = here.city_file
-    reading, writing = os.pipe()
-    with os.fdopen(reading, "rb") as answer:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "gascity.controller", city_file, str(writing)],
-            stdin=subprocess.DEVNULL,
-            stdout=sys.stderr,
-            start_new_session=True,
-            pass_fds=[writing],
-        )
-        os.close(writing)
-        pid = answer.readline().strip()
-    if not pid:
-        return child.wait()
-    child.returncode = 0  # it lives on without us; there is nothing to reap
-    sys.stdout.write(
-        f"controller {pid.decode()} runs; `gc status` shows the agents, `gc stop` ends them\n"
-    )
-    return Exit.OK
 
 
 def stop(

@@ -1,8 +1,8 @@
-"""Two questions to a running controller, answered without loading the command line.
+"""The commands typed most, answered without loading the command line.
 
-`gc status` and `gc stop` are what scripts and impatient people type most; with a controller there
-is nothing to do but ask it. Whatever this module does not recognise to the letter goes the long
-way, which behaves the same; a test compares the two.
+`gc status` and `gc stop` only ask a running controller, `gc start --detach` only starts one: none
+of them needs more than a socket or a process. Whatever this module does not recognise to the
+letter goes the long way, which behaves the same; a test compares the two.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ def answer(words: Sequence[str]) -> int | None:
             return _status(folder, as_json=False)
         case ["stop"]:
             return _stop(folder)
+        case ["start", "--detach"]:
+            from gascity.cli.detach import start_detached
+
+            return start_detached(folder)
         case _:
             return None
 

@@ -32,6 +32,7 @@ from gascity.journal.store import Journal
 from gascity.patrol.sinks import send
 from gascity.session.provider import SessionProvider
 
+PACE = 0.025  # looks this far apart keep a burst of news from becoming a burst of looks
 RETRY_STOP = 5.0  # how long a session that would not end is left alone
 DOING = {Start: "starting", Stop: "stopping", Drain: "draining", Undrain: "taking the drain back"}
 
@@ -60,10 +61,12 @@ class Controller:
         self._clock = clock or Clock()
         self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._workers = Workers()
+        self._lookers = Workers(few=len(providers))  # a look never queues behind a slow start
         self._requests = Requests(self)
         self._seen: dict[str, Observation] = {}
         self._asked_at: float | None = None
         self._unanswered: set[str] = set()
+        self._looked_at = 0.0
         self._due = True
         self._busy: dict[str, str] = {}
         self._touched: dict[str, float] = {}
@@ -73,6 +76,7 @@ class Controller:
         self._patrol_at = 0.0
         self._leaving = ""
         self._journal_lost = False
+        self._untold: list[Event] = []
 
     # --- from other threads
 
@@ -98,9 +102,11 @@ class Controller:
             self._due = self._due or any(timer <= now for timer in self._timers())
             if self._asked_at is not None and time.monotonic() > self._asked_at + TIMEOUT + 1:
                 self._give_up_on_silent_providers()
-            if self._due and self._asked_at is None:
+            if self._due and self._asked_at is None and self._rest() <= 0:
                 self._ask()
+            self._tell()
         self._record([Event(EventType.CONTROLLER_STOPPED, message=self._leaving)])
+        self._tell()
         for watch in watches:
             watch.close()
         return self._leaving
@@ -161,7 +167,13 @@ class Controller:
         """Return how long nothing needs doing, if nobody writes."""
         if self._asked_at is not None:  # only an answer, or the lack of one, brings it further
             return max(self._asked_at + TIMEOUT + 1.1 - time.monotonic(), 0.0)
+        if self._due:
+            return max(self._rest(), 0.0)
         return max(min([self._patrol_at, *self._timers()]) - self._clock.now(), 0.0)
+
+    def _rest(self) -> float:
+        """Return how long until the next look may begin: at once after a quiet moment."""
+        return self._looked_at + PACE - time.monotonic()
 
     def _handle(self, message: Message) -> None:
         match message:
@@ -197,10 +209,10 @@ class Controller:
 
     def _ask(self) -> None:
         self._due = False
-        self._asked_at = time.monotonic()
+        self._asked_at = self._looked_at = time.monotonic()
         self._unanswered = set(self._providers)
         for name in self._providers:
-            self._workers.submit(self._asking(name))
+            self._lookers.submit(self._asking(name))
 
     def _asking(self, name: str) -> Callable[[], None]:
         provider = self._providers[name]
@@ -245,6 +257,7 @@ class Controller:
             self.views = result.views
         self._wake_at = result.wake_at
         self._record(result.events)
+        self._tell()  # what was counted is kept before it is acted on
         self._dispatch(action for action in result.actions if not isinstance(action, Alert))
         for action in result.actions:
             if isinstance(action, Alert):
@@ -323,7 +336,11 @@ class Controller:
     # --- journal
 
     def _record(self, events: Iterable[Event]) -> None:
-        told = list(events)
+        self._untold += events
+
+    def _tell(self) -> None:
+        """Write down what happened since the last time, in one transaction, and report it."""
+        told, self._untold = self._untold, []
         try:
             self._journal.record(self._clock.now(), told, self.memory)
             self._journal_lost = False

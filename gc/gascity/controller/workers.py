@@ -1,7 +1,8 @@
 """Daemon threads that make the blocking calls.
 
-Threads come when there is work and go when there is none. Nothing ever waits for them at the end:
-a call that is stuck must not keep the controller from exiting.
+A few threads serve many short calls best; a call that waits (a slow start) must not hold up the
+others. So there are a few at once, and more come when a job has had to wait for a moment. Nothing
+ever waits for a thread at the end: a call that is stuck must not keep the controller from exiting.
 """
 
 from __future__ import annotations
@@ -11,28 +12,57 @@ import threading
 from collections.abc import Callable
 
 Job = Callable[[], object]
-MOST = 64
-PATIENCE = 2.0
+FEW = 6
+MOST = 256
+MOMENT = 0.03  # how long a job may wait before more threads come
+PATIENCE = 2.0  # how long a thread stays without work
 
 
 class Workers:
-    """Runs jobs soon, on at most `most` threads. A job reports by itself and must not raise."""
+    """Runs jobs soon. A job reports by itself and must not raise."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, few: int = FEW, most: int = MOST) -> None:
+        self._few = few
         self._most = most
         self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._threads = 0
         self._idle = 0
+        self._relieving = False
 
     def submit(self, job: Job) -> None:
         """Have `job` run; never blocks."""
-        with self._lock:
-            grow = self._idle <= self._jobs.qsize() and self._threads < self._most
-            self._threads += grow
         self._jobs.put(job)
+        with self._lock:
+            waiting = self._jobs.qsize() - self._idle
+            grow = waiting > 0 and self._threads < self._few
+            relieve = waiting > 0 and not grow and not self._relieving
+            self._threads += grow
+            self._relieving = self._relieving or relieve
         if grow:
-            threading.Thread(target=self._work, name="worker", daemon=True).start()
+            self._begin(self._work)
+        if relieve:
+            self._begin(self._relieve)
+
+    def _begin(self, work: Callable[[], None]) -> None:
+        threading.Thread(target=work, name="worker", daemon=True).start()
+
+    def _relieve(self) -> None:
+        """Add threads for as long as jobs wait and none of them is taken."""
+        pause = threading.Event()
+        while True:
+            before = self._jobs.qsize()
+            pause.wait(MOMENT)
+            with self._lock:
+                waiting = self._jobs.qsize()
+                if not waiting:
+                    self._relieving = False
+                    return
+                stuck = waiting >= before
+                more = min(waiting, self._most - self._threads) if stuck else 0
+                self._threads += more
+            for _ in range(more):
+                self._begin(self._work)
 
     def _work(self) -> None:
         while True:
@@ -41,12 +71,11 @@ class Workers:
             try:
                 job = self._jobs.get(timeout=PATIENCE)
             except queue.Empty:
-                with self._lock:
-                    self._idle -= 1
-                    if self._jobs.empty():
-                        self._threads -= 1
-                        return
-                continue
+                job = None
             with self._lock:
                 self._idle -= 1
-            job()
+                if job is None and self._jobs.empty():
+                    self._threads -= 1
+                    return
+            if job is not None:
+                job()

@@ -1,0 +1,36 @@
+"""Starting a controller in the background and waiting until it holds the city."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from gascity.config.find import find_city
+from gascity.errors import Exit
+
+
+def start_detached(folder: str) -> int:
+    """Start the controller of the folder's city; return once it answers, or its exit code.
+
+    Until it is ready it speaks on this terminal, so that its errors are seen here.
+    """
+    city_file = find_city(folder)
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as answer:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "gascity.controller", city_file, str(writing)],
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,
+            start_new_session=True,
+            pass_fds=[writing],
+        )
+        os.close(writing)
+        pid = answer.readline().strip()
+    if not pid:
+        return child.wait()
+    child.returncode = 0  # it lives on without us; there is nothing to reap
+    sys.stdout.write(
+        f"controller {pid.decode()} runs; `gc status` shows the agents, `gc stop` ends them\n"
+    )
+    return Exit.OK
