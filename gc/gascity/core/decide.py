@@ -73,9 +73,10 @@ def decide(
     """Decide about an agent whose provider answered and whose session nobody is busy with."""
     if state is not None and state.meta.get(CITY_ID) != city_id:
         return Decision(memory, _foreign(spec, memory))
-    if memory.fingerprint and memory.fingerprint != spec.fingerprint:
-        memory = pardon(memory)
-    memory = not_later(replace(memory, fingerprint=spec.fingerprint), now)
+    if memory.fingerprint != spec.fingerprint:
+        memory = pardon(memory) if memory.fingerprint else memory
+        memory = replace(memory, fingerprint=spec.fingerprint)
+    memory = not_later(memory, now)
     memory, events = _take_note(spec, state, memory, now)
     lives = state is not None and _lives(state)
     match wish:
@@ -89,7 +90,7 @@ def decide(
             decision = _living(spec, state, memory, now)
         case Wanted():
             decision = _dead(spec, state, memory, waits_for, now)
-    return replace(decision, events=(*events, *decision.events))
+    return replace(decision, events=(*events, *decision.events)) if events else decision
 
 
 def _lives(state: SessionState) -> bool:
@@ -108,7 +109,7 @@ def _take_note(
         return adopted, (event,)
     ended = state.run if state is not None else memory.run
     if not ended or ended == memory.counted:
-        return replace(memory, run=""), ()
+        return (replace(memory, run="") if memory.run else memory), ()
     how = _how(state)
     memory = replace(memory, run="", counted=ended, ended_at=now, last_end=how, drift_since=None)
     return memory, (_event(EventType.SESSION_CRASHED, spec, ended, how),)
@@ -155,14 +156,16 @@ def _surplus(
 
 
 def _living(spec: AgentSpec, state: SessionState, memory: AgentMemory, now: float) -> Decision:
-    memory = replace(memory, ended_at=None, drain_since=None)
+    if memory.ended_at is not None or memory.drain_since is not None:
+        memory = replace(memory, ended_at=None, drain_since=None)
     if memory.recycle and memory.recycle == state.run:
         return _replace(spec, state, memory, "a person asked for it")
     if state.run and state.meta.get(RESTART_REQUESTED) == state.run:
         return _replace(spec, state, memory, "the agent asked for it")
     if state.meta.get(CONFIG_HASH) != spec.fingerprint:
         return _drifted(spec, state, memory, now)
-    memory = replace(memory, drift_since=None)
+    if memory.drift_since is not None:
+        memory = replace(memory, drift_since=None)
     view = _view(spec, memory, State.READY, "", state)
     if state.run and state.meta.get(DRAIN) == state.run:
         if spec.pool:

@@ -133,11 +133,10 @@ def _own_wish(spec: AgentSpec, memory: Memory) -> Unwanted | None:
 def _member_state(
     spec: AgentSpec, desired: Desired, observed: Observed, memory: Memory
 ) -> pools.MemberState:
-    seen = observed.providers.get(spec.provider)
-    state = seen.sessions.get(spec.session) if isinstance(seen, Seen) else None
+    state = _session(spec, observed)
     if state is None:
         # An unseen member counts as it was last known, or an outage would reshuffle the pool.
-        remembered = bool(memory.of(spec.session).run) and not isinstance(seen, Seen)
+        remembered = bool(memory.of(spec.session).run) and not _sees(observed, spec.provider)
         return pools.MemberState(alive=remembered or spec.session in observed.busy)
     ours = state.meta.get(CITY_ID) == desired.city_id
     return pools.MemberState(
@@ -156,7 +155,7 @@ def _about(
     busy = observed.busy.get(spec.session)
     if busy is not None:
         state = State.STARTING if isinstance(wish, Wanted) else State.DRAINING
-        return Decision(known, _plain(spec, known, state, busy))
+        return Decision(known, _plain(spec, known, state, busy, _session(spec, observed)))
     if why := _elsewhere(spec, known, desired, observed):
         return Decision(known, _plain(spec, known, State.UNKNOWN, why))
     match observed.providers.get(spec.provider, _NOT_ASKED):
@@ -202,8 +201,7 @@ def _blocker(spec: AgentSpec, desired: Desired, observed: Observed) -> str:
 
 
 def _up(spec: AgentSpec, desired: Desired, observed: Observed) -> bool:
-    seen = observed.providers.get(spec.provider)
-    state = seen.sessions.get(spec.session) if isinstance(seen, Seen) else None
+    state = _session(spec, observed)
     return (
         state is not None
         and state.meta.get(CITY_ID) == desired.city_id
@@ -260,14 +258,28 @@ def _former_pool(agent: str, desired: Desired) -> PoolSpec | None:
     return None
 
 
-def _plain(spec: AgentSpec, memory: AgentMemory, state: State, reason: str) -> AgentView:
+def _session(spec: AgentSpec, observed: Observed) -> SessionState | None:
+    seen = observed.providers.get(spec.provider)
+    return seen.sessions.get(spec.session) if isinstance(seen, Seen) else None
+
+
+def _plain(
+    spec: AgentSpec,
+    memory: AgentMemory,
+    state: State,
+    reason: str,
+    session: SessionState | None = None,
+) -> AgentView:
+    lives = session is not None and isinstance(session.life, Alive)
     return AgentView(
         name=spec.name,
         session=spec.session,
         provider=spec.provider,
         state=state,
         reason=reason,
-        run=memory.run,
+        pid=session.process.pid if session and lives and session.process else None,
+        run=session.run if session else memory.run,
+        since=session.created if session and lives else None,
         restarts=memory.total_restarts,
         fingerprint=spec.fingerprint,
     )

@@ -1,0 +1,109 @@
+"""Backends: how to start and recognise one kind of agent.
+
+The presets are data, in `backends.toml`; a city's `[providers.NAME]` lies over the preset of that
+name field by field, or makes a backend of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from typing import TYPE_CHECKING, TypeVar
+
+from gascity.config.report import Report
+from gascity.core.model import PromptMode
+
+if TYPE_CHECKING:  # pydantic is imported only where a city is read
+    from gascity.config.schema import BackendTable, Hints
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """All that is known of a kind of agent. The nameless one is a plain command.
+
+    `token_env` and `pass_env` name variables its agents take from the controller's environment.
+    """
+
+    name: str = ""
+    command: str = ""
+    args: tuple[str, ...] = ()
+    prompt_mode: PromptMode = PromptMode.ARG
+    prompt_flag: str = ""
+    ready_prompt_prefix: str = ""
+    ready_delay_ms: int = 0
+    process_names: tuple[str, ...] = ()
+    emits_permission_warning: bool = False
+    primes_itself: bool = False
+    env: Mapping[str, str] = field(default_factory=dict)
+    pass_env: tuple[str, ...] = ()
+    token_env: tuple[str, ...] = ()
+
+
+@functools.cache
+def presets() -> Mapping[str, Backend]:
+    """Return the backends gc knows, by name."""
+    text = resources.files("gascity.config").joinpath("backends.toml").read_text("utf-8")
+    return {name: _preset(name, fields) for name, fields in tomllib.loads(text).items()}
+
+
+def city_backends(tables: Mapping[str, BackendTable], report: Report) -> Mapping[str, Backend]:
+    """Return the presets with the city's own backends and changes laid over them."""
+    known = dict(presets())
+    for name, table in tables.items():
+        if table.command and table.start_command:
+            report.at(
+                ("providers", name, "start_command"),
+                "command and start_command mean the same; give one of them",
+            )
+        below = known.get(name, Backend(name=name))
+        command = table.command or table.start_command or below.command
+        if not command:
+            report.at(
+                ("providers", name),
+                f'missing key "command": there is no built-in backend "{name}" to take it from',
+            )
+        known[name] = replace(overlay(below, table), command=command)
+    return known
+
+
+def overlay(below: Backend, hints: Hints) -> Backend:
+    """Return `below` with what `hints` says: lists and values replace, env and pass_env add."""
+    lists = {
+        key: tuple(value)
+        for key, value in (("args", hints.args), ("process_names", hints.process_names))
+        if value is not None
+    }
+    return Backend(
+        name=below.name,
+        command=below.command,
+        args=lists.get("args", below.args),
+        prompt_mode=PromptMode(_first(hints.prompt_mode, below.prompt_mode)),
+        prompt_flag=_first(hints.prompt_flag, below.prompt_flag),
+        ready_prompt_prefix=_first(hints.ready_prompt_prefix, below.ready_prompt_prefix),
+        ready_delay_ms=_first(hints.ready_delay_ms, below.ready_delay_ms),
+        process_names=lists.get("process_names", below.process_names),
+        emits_permission_warning=_first(
+            hints.emits_permission_warning, below.emits_permission_warning
+        ),
+        primes_itself=_first(hints.primes_itself, below.primes_itself),
+        env={**below.env, **hints.env},
+        pass_env=(*below.pass_env, *hints.pass_env),
+        token_env=below.token_env,
+    )
+
+
+def _first(given: T | None, below: T) -> T:
+    return below if given is None else given
+
+
+def _preset(name: str, fields: Mapping[str, object]) -> Backend:
+    from gascity.config.schema import Preset  # noqa: PLC0415  costs a tenth of a second
+
+    table = Preset.model_validate(fields)
+    made = overlay(Backend(name=name), table)
+    return replace(made, command=table.command, token_env=tuple(table.token_env))

@@ -1,0 +1,230 @@
+"""The shape of `city.toml`: which keys there are, of which type, within which bounds.
+
+The one place that knows pydantic; importing it costs a tenth of a second, so it is imported where
+a city is read and nowhere else. What a key means together with others is decided in `resolve`.
+None means that the key is not there, an empty text that it says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+)
+
+from gascity.config.durations import parse_duration
+from gascity.config.sentences import RawError
+from gascity.core.naming import LONGEST_COMPONENT, is_component
+
+RESERVED_ENV = frozenset(
+    {"GC_AGENT", "GC_CITY", "GC_CITY_PATH", "GC_DIR", "GC_SESSION_NAME", "GC_RUN"}
+)
+_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+def _text(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("a text must not hold a NUL character")
+    return value
+
+
+def _component(value: str) -> str:
+    if not is_component(value):
+        raise ValueError(
+            "expected a name of letters, digits and _, with single dashes between, "
+            f"of at most {LONGEST_COMPONENT} characters"
+        )
+    return value
+
+
+def _optional_component(value: str) -> str:
+    return value and _component(value)
+
+
+def _env_name(value: str) -> str:
+    if _ENV_NAME.fullmatch(value) is None:
+        raise ValueError("expected the name of an environment variable, such as MY_NAME")
+    if value in RESERVED_ENV:
+        raise ValueError(f"{value} is set by gc itself")
+    return value
+
+
+def _interval(value: object) -> float:
+    seconds = parse_duration(value)
+    if seconds < 0.01:
+        raise ValueError('expected at least "10ms"')
+    return seconds
+
+
+Text = Annotated[str, AfterValidator(_text)]
+Name = Annotated[str, AfterValidator(_component)]
+Folder = Annotated[str, AfterValidator(_optional_component)]
+EnvName = Annotated[str, AfterValidator(_env_name)]
+Env = dict[EnvName, Text]
+Duration = Annotated[float, BeforeValidator(parse_duration)]
+Interval = Annotated[float, BeforeValidator(_interval)]
+Count = Annotated[int, Field(ge=0, le=1_000_000)]
+Milliseconds = Annotated[int, Field(ge=0, le=3_600_000)]
+PoolSize = Annotated[int, Field(ge=0, le=1000)]
+PromptModeName = Literal["arg", "flag", "none"]
+
+
+class Table(BaseModel):
+    """A table of the file: exact types, no keys but these."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class WorkspaceTable(Table):
+    """`[workspace]`: the city itself and what all its agents share."""
+
+    name: Folder = ""
+    provider: Text = ""
+    start_command: Text = ""
+    session_template: Text = ""
+    suspended: bool = False
+    env: Env = {}
+
+
+class PoolTable(Table):
+    """`[agents.pool]`."""
+
+    min: PoolSize = 0
+    max: PoolSize | None = None
+    check: Text = ""
+    drain_timeout: Duration = 300.0
+
+
+class CopyTable(Table):
+    """One entry of `copy_files`."""
+
+    src: Text
+    rel_dst: Text = ""
+
+
+class Hints(Table):
+    """What a backend and an agent can both say; None leaves it to the one below."""
+
+    args: list[Text] | None = None
+    prompt_mode: PromptModeName | None = None
+    prompt_flag: Text | None = None
+    ready_prompt_prefix: Text | None = None
+    ready_delay_ms: Milliseconds | None = None
+    process_names: list[Text] | None = None
+    emits_permission_warning: bool | None = None
+    primes_itself: bool | None = None
+    env: Env = {}
+    pass_env: list[EnvName] = []
+
+
+class BackendTable(Hints):
+    """`[providers.NAME]`: a backend, or changes to one that is built in."""
+
+    command: Text = ""
+    start_command: Text = ""
+
+
+class Preset(BackendTable):
+    """A table of `backends.toml`."""
+
+    token_env: list[EnvName] = []
+
+
+class AgentTable(Hints):
+    """One `[[agents]]` entry."""
+
+    name: Name
+    dir: Folder = ""
+    provider: Text = ""
+    session: Text = ""
+    start_command: Text = ""
+    prompt_template: Text = ""
+    nudge: Text = ""
+    pre_start: list[Text] = []
+    session_setup: list[Text] = []
+    session_setup_script: Text = ""
+    overlay_dir: Text = ""
+    copy_files: list[CopyTable] = []
+    depends_on: list[Text] = []
+    suspended: bool = False
+    max_restarts: Count | None = None
+    restart_window: Duration | None = None
+    pool: PoolTable | None = None
+
+
+class SessionTable(BaseModel):
+    """`[session]`: the default provider, and one free table per provider."""
+
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, dict[str, object]] = Field(init=False)
+
+    provider: Text = "auto"
+
+    @property
+    def settings(self) -> Mapping[str, Mapping[str, object]]:
+        """The tables `[session.NAME]` by name."""
+        return self.__pydantic_extra__
+
+
+class DaemonTable(Table):
+    """`[daemon]`: the controller."""
+
+    patrol_interval: Interval = 30.0
+    max_restarts: Count = 5
+    restart_window: Duration = 3600.0
+    shutdown_timeout: Duration = 5.0
+    drift_patience: Duration = 120.0
+
+
+class AlertsTable(Table):
+    """`[alerts]`."""
+
+    command: Text = ""
+
+
+class CityFile(Table):
+    """The whole file."""
+
+    workspace: WorkspaceTable = WorkspaceTable()
+    agents: list[AgentTable] = []
+    providers: dict[Name, BackendTable] = {}
+    session: SessionTable = SessionTable()
+    daemon: DaemonTable = DaemonTable()
+    alerts: AlertsTable = AlertsTable()
+
+
+KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        heading: tuple(table.model_fields)
+        for heading, table in (
+            ("", CityFile),
+            ("[workspace]", WorkspaceTable),
+            ("[[agents]]", AgentTable),
+            ("[agents.pool]", PoolTable),
+            ("copy_files", CopyTable),
+            ("[providers.NAME]", BackendTable),
+            ("[session]", SessionTable),
+            ("[daemon]", DaemonTable),
+            ("[alerts]", AlertsTable),
+        )
+    }
+)
+"""Every key there is, by the table it stands in."""
+
+
+def validate(document: Mapping[str, object]) -> CityFile | list[RawError]:
+    """Return the file with its defaults filled in, or everything that is wrong with its shape."""
+    try:
+        return CityFile.model_validate(document)
+    except ValidationError as error:
+        raw = error.errors(include_url=False)
+        return [RawError(e["type"], e["loc"], e["input"], e.get("ctx", {})) for e in raw]

@@ -1,0 +1,9 @@
+"""`python -m gascity.demo`."""
+
+from __future__ import annotations
+
+import sys
+
+from gascity.demo.agent import main
+
+sys.exit(main())
