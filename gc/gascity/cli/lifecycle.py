@@ -62,14 +62,12 @@ def _foreground(here: Here) -> int:
 
 
 def _greet(city: City) -> None:
-    from gascity.core.model import declared
-
-    count = sum(1 for _ in declared(city.desired))
     for warning in city.warnings:
         sys.stderr.write(f"warning: {warning}\n")
-    sys.stdout.write(
-        f"{city.name}: {count} agents; Ctrl-C leaves them running, `gc stop` ends them\n"
-    )
+    names = [spec.name for spec in city.desired.agents]
+    names += [f"{pool.name} (pool of {pool.min} to {pool.max})" for pool in city.desired.pools]
+    sys.stdout.write(f"{city.name}: {', '.join(names) or 'no agents'}\n")
+    sys.stdout.write("Ctrl-C leaves the agents running; `gc stop` ends them\n")
     sys.stdout.flush()
 
 

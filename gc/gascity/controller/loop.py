@@ -9,7 +9,6 @@ one to which something was done after the look began, because that look is older
 from __future__ import annotations
 
 import queue
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -17,24 +16,22 @@ from functools import partial
 from gascity.controller import demand
 from gascity.controller.act import Hands, Outcome
 from gascity.controller.clock import Clock
+from gascity.controller.deeds import Deeds, only_stops
+from gascity.controller.looks import Looks
 from gascity.controller.messages import Acted, Asked, Counted, Leave, Looked, Message, Wake
-from gascity.controller.observe import TIMEOUT, look, seen_sessions
+from gascity.controller.observe import seen_sessions
 from gascity.controller.requests import Requests
 from gascity.controller.workers import Workers
-from gascity.core.actions import Alert, Drain, Event, EventType, SessionAction, Start, Stop, Undrain
-from gascity.core.memory import Memory, after_failed_start, after_start, after_stop
+from gascity.core.actions import Alert, Event, EventType, SessionAction, Stop
+from gascity.core.memory import Memory
 from gascity.core.model import City, Desired, PoolSpec, declared
-from gascity.core.observed import CITY_ID, Observation, Observed, Seen, SessionState, Unseen
+from gascity.core.observed import CITY_ID, Observed, Seen, SessionState, Unseen
 from gascity.core.plan import plan
 from gascity.core.views import AgentView
 from gascity.errors import GascityError
 from gascity.journal.store import Journal
 from gascity.patrol.sinks import send
 from gascity.session.provider import SessionProvider
-
-PACE = 0.025  # looks this far apart keep a burst of news from becoming a burst of looks
-RETRY_STOP = 5.0  # how long a session that would not end is left alone
-DOING = {Start: "starting", Stop: "stopping", Drain: "draining", Undrain: "taking the drain back"}
 
 
 class Controller:
@@ -56,21 +53,15 @@ class Controller:
         self.closing = False
         self._providers = providers
         self._journal = journal
-        self._hands = hands
+        self._ambient = dict(hands.home.ambient)
         self._report = report
         self._clock = clock or Clock()
         self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._workers = Workers()
-        self._lookers = Workers(few=len(providers))  # a look never queues behind a slow start
         self._requests = Requests(self)
-        self._seen: dict[str, Observation] = {}
-        self._asked_at: float | None = None
-        self._unanswered: set[str] = set()
-        self._looked_at = 0.0
+        self._looks = Looks(providers, list(declared(city.desired)), self.post, self.now)
         self._due = True
-        self._busy: dict[str, str] = {}
-        self._touched: dict[str, float] = {}
-        self._resting: dict[str, float] = {}
+        self._deeds = Deeds(hands, self._workers, self.post)
         self._demand: dict[str, int] = {}
         self._wake_at: float | None = None
         self._patrol_at = 0.0
@@ -100,10 +91,11 @@ class Controller:
             if now >= self._patrol_at:
                 self._patrol(now)
             self._due = self._due or any(timer <= now for timer in self._timers())
-            if self._asked_at is not None and time.monotonic() > self._asked_at + TIMEOUT + 1:
-                self._give_up_on_silent_providers()
-            if self._due and self._asked_at is None and self._rest() <= 0:
-                self._ask()
+            for looked in self._looks.silent():
+                self._looked(looked)
+            if self._due and not self._looks.under_way and self._looks.rest() <= 0:
+                self._due = False
+                self._looks.begin()
             self._tell()
         self._record([Event(EventType.CONTROLLER_STOPPED, message=self._leaving)])
         self._tell()
@@ -125,17 +117,19 @@ class Controller:
 
     def sessions(self) -> dict[str, SessionState]:
         """Return this city's sessions as last seen."""
-        found = seen_sessions(self._seen)
+        found = seen_sessions(self._looks.seen)
         mine = self.city.desired.city_id
         return {name: state for name, state in found.items() if state.meta.get(CITY_ID) == mine}
 
     def unseen(self) -> dict[str, str]:
         """Return the providers that did not answer, with the reason."""
-        return {name: seen.reason for name, seen in self._seen.items() if isinstance(seen, Unseen)}
+        return {
+            name: seen.reason for name, seen in self._looks.seen.items() if isinstance(seen, Unseen)
+        }
 
     def in_hand(self) -> Mapping[str, str]:
         """Return what is being done right now, by session."""
-        return self._busy
+        return self._deeds.under_way
 
     def submit(self, job: Callable[[], None]) -> None:
         """Have a worker do something that blocks."""
@@ -160,29 +154,25 @@ class Controller:
                 return
 
     def _timers(self) -> list[float]:
-        timers = [*self._resting.values(), *self._requests.deadlines()]
+        timers = [*self._deeds.timers(), *self._requests.deadlines()]
         return timers if self._wake_at is None else [*timers, self._wake_at]
 
     def _patience(self) -> float:
         """Return how long nothing needs doing, if nobody writes."""
-        if self._asked_at is not None:  # only an answer, or the lack of one, brings it further
-            return max(self._asked_at + TIMEOUT + 1.1 - time.monotonic(), 0.0)
+        if self._looks.under_way:  # only an answer, or the lack of one, brings it further
+            return max(self._looks.time_left(), 0.0)
         if self._due:
-            return max(self._rest(), 0.0)
+            return max(self._looks.rest(), 0.0)
         return max(min([self._patrol_at, *self._timers()]) - self._clock.now(), 0.0)
-
-    def _rest(self) -> float:
-        """Return how long until the next look may begin: at once after a quiet moment."""
-        return self._looked_at + PACE - time.monotonic()
 
     def _handle(self, message: Message) -> None:
         match message:
             case Wake():
                 self._due = True
-            case Looked(provider, observation):
-                self._looked(provider, observation)
-            case Acted(session, outcomes):
-                self._acted(session, outcomes)
+            case Looked():
+                self._looked(message)
+            case Acted():
+                self._acted(message)
             case Counted(pool, size):
                 if size is not None:
                     self._demand[pool] = size
@@ -203,43 +193,19 @@ class Controller:
 
     def _counting(self, pool: PoolSpec) -> Callable[[], None]:
         def job() -> None:
-            self.post(Counted(pool.name, demand.ask(pool, dict(self._hands.home.ambient))))
+            self.post(Counted(pool.name, demand.ask(pool, self._ambient)))
 
         return job
 
-    def _ask(self) -> None:
-        self._due = False
-        self._asked_at = self._looked_at = time.monotonic()
-        self._unanswered = set(self._providers)
-        for name in self._providers:
-            self._lookers.submit(self._asking(name))
+    def _looked(self, looked: Looked) -> None:
+        was_lost = isinstance(self._looks.seen.get(looked.provider), Unseen)
+        complete = self._looks.take(looked)
+        self._note_outage(looked.provider, was_lost=was_lost)
+        if complete:
+            self._tick()
 
-    def _asking(self, name: str) -> Callable[[], None]:
-        provider = self._providers[name]
-        specs = [spec for spec in declared(self.city.desired) if spec.provider == name]
-
-        def job() -> None:
-            self.post(Looked(name, look(provider, specs, self._clock.now())))
-
-        return job
-
-    def _looked(self, provider: str, observation: Observation) -> None:
-        if provider not in self._unanswered:
-            return
-        self._note_outage(provider, observation)
-        self._seen[provider] = observation
-        self._unanswered.discard(provider)
-        if not self._unanswered:
-            began, self._asked_at = self._asked_at or 0.0, None
-            self._tick(began)
-
-    def _give_up_on_silent_providers(self) -> None:
-        for provider in sorted(self._unanswered):
-            self._looked(provider, Unseen(f"it did not answer within {TIMEOUT:g} s"))
-
-    def _note_outage(self, provider: str, observation: Observation) -> None:
-        was_lost = isinstance(self._seen.get(provider), Unseen)
-        match observation:
+    def _note_outage(self, provider: str, *, was_lost: bool) -> None:
+        match self._looks.seen.get(provider):
             case Unseen(reason) if not was_lost:
                 self._record([Event(EventType.PROVIDER_LOST, message=f"{provider}: {reason}")])
             case Seen() if was_lost:
@@ -249,81 +215,39 @@ class Controller:
 
     # --- plan
 
-    def _tick(self, began: float) -> None:
+    def _tick(self) -> None:
         now = self._clock.now()
-        result = plan(self._desired(), self._observed(began, now), self.memory, now)
+        result = plan(self._desired(), self._observed(now), self.memory, now)
         if not self.closing:
             self.memory = result.memory
             self.views = result.views
         self._wake_at = result.wake_at
         self._record(result.events)
         self._tell()  # what was counted is kept before it is acted on
-        self._dispatch(action for action in result.actions if not isinstance(action, Alert))
-        for action in result.actions:
-            if isinstance(action, Alert):
-                self._alert(action)
+        actions = [action for action in result.actions if not isinstance(action, Alert)]
+        self._deeds.begin(map(_for_the_end, actions) if self.closing else actions)
+        for alert in result.actions:
+            if isinstance(alert, Alert):
+                self._alert(alert)
         self._requests.after_tick()
 
     def _desired(self) -> Desired:
         wanted = self.city.desired
         return Desired(wanted.city, wanted.city_id) if self.closing else wanted
 
-    def _observed(self, began: float, now: float) -> Observed:
-        self._resting = {name: until for name, until in self._resting.items() if until > now}
-        self._touched = {name: at for name, at in self._touched.items() if at >= began}
-        busy = dict.fromkeys(self._touched, "something was done to it a moment ago")
-        busy |= dict.fromkeys(self._resting, "it would not end; it is tried again soon")
-        busy |= self._busy
-        if self.closing:  # a start under way must not delay the end of the city
-            busy = {name: what for name, what in busy.items() if what == DOING[Stop]}
-        if self._touched:
-            self._due = True
-        return Observed(dict(self._seen), dict(self._demand), busy)
+    def _observed(self, now: float) -> Observed:
+        busy = self._deeds.occupied(self._looks.began, now)
+        self._due = self._due or self._deeds.outran_the_look()
+        return Observed(
+            dict(self._looks.seen), dict(self._demand), only_stops(busy) if self.closing else busy
+        )
 
     # --- act
 
-    def _dispatch(self, actions: Iterable[SessionAction]) -> None:
-        chains: dict[str, list[SessionAction]] = {}
-        for action in actions:
-            chains.setdefault(action.session, []).append(action)
-        if self.closing:
-            chains = {
-                name: [_for_the_end(action) for action in chain] for name, chain in chains.items()
-            }
-        for session, chain in chains.items():
-            self._busy[session] = DOING[type(chain[-1])]
-            self._workers.submit(self._acting(session, chain))
-
-    def _acting(self, session: str, chain: list[SessionAction]) -> Callable[[], None]:
-        def job() -> None:
-            self.post(Acted(session, tuple(self._hands.carry_out(chain))))
-
-        return job
-
-    def _acted(self, session: str, outcomes: tuple[Outcome, ...]) -> None:
-        self._busy.pop(session, None)
-        self._touched[session] = time.monotonic()
-        now = self._clock.now()
-        for outcome in outcomes:
-            self._learn(outcome, now)
-        self._record([outcome.event for outcome in outcomes if _worth_telling(outcome)])
+    def _acted(self, acted: Acted) -> None:
+        self.memory = self._deeds.end(acted, self.memory, self._clock.now())
+        self._record(outcome.event for outcome in acted.outcomes if _worth_telling(outcome))
         self._due = True
-
-    def _learn(self, outcome: Outcome, now: float) -> None:
-        session = outcome.action.session
-        match outcome.action:
-            case Start(spec) if outcome.failure:
-                self.memory = after_failed_start(self.memory, session, now=now, why=outcome.failure)
-            case Start(spec):
-                self.memory = after_start(
-                    self.memory, session, run=outcome.run, provider=spec.provider
-                )
-            case Stop() if not outcome.failure:
-                self.memory = after_stop(self.memory, session)
-            case _ if outcome.failure:
-                self._resting[session] = now + RETRY_STOP
-            case _:
-                pass
 
     def _alert(self, alert: Alert) -> None:
         self._record([Event(EventType.ALERT_RAISED, alert.agent, message=alert.text)])

@@ -17,10 +17,11 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """A provider answered, or did not."""
+    """A provider answered the look of that number, or did not."""
 
     provider: str
     observation: Observation
+    number: int
 
 
 @dataclass(frozen=True, slots=True)

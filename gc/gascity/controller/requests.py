@@ -18,6 +18,7 @@ from gascity.controller.status import status_document
 from gascity.core import memory as remembering
 from gascity.core.actions import Event, EventType
 from gascity.core.model import AgentSpec, declared
+from gascity.core.observed import AGENT
 from gascity.core.views import State
 from gascity.errors import GascityError, NotFound, StopTimedOut, UsageError
 
@@ -95,13 +96,14 @@ class Requests:
         """End every session, then the controller."""
         controller = self._controller
         controller.closing = True
-        stopped = sorted(state.meta.get("GC_AGENT", "") for state in controller.sessions().values())
+        stopped: set[str] = set()
 
         def ready() -> object | None:
+            stopped.update(state.meta.get(AGENT, "") for state in controller.sessions().values())
             if controller.sessions() or controller.in_hand() or controller.unseen():
                 return None
             controller.leave("the city was stopped")
-            return {"stopped": stopped}
+            return {"stopped": sorted(stopped)}
 
         def late() -> GascityError:
             controller.closing = False

@@ -71,6 +71,7 @@ class SessionProvider(ABC):
     def start(self, name: str, config: SessionConfig, *, timeout: float) -> None:
         """Bring a session up and return when it is ready, following `session.startup`.
 
+        One that lives but never shows its prompt counts as started when the time is up.
         Raises SessionExists when one of that name lives. What is left of one that ended is
         replaced: its metadata, its output and any process it left behind are gone first.
         Raises StartFailed, with the last output, when it cannot be brought up; nothing is left
@@ -207,7 +208,7 @@ class SessionProvider(ABC):
         """
         return _Ticking(wake, interval)
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  a provider without connections has nothing to let go
         """Let go of connections. Sessions are not touched."""
 
 

@@ -1,0 +1,295 @@
+"""The controller's loop over a fake world: real threads, a real journal, nothing else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gascity.agent import Home
+from gascity.controller.act import Hands
+from gascity.controller.loop import Controller
+from gascity.controller.messages import Asked, Leave
+from gascity.core.actions import Event, EventType
+from gascity.core.model import (
+    AgentSpec,
+    City,
+    DaemonSettings,
+    Desired,
+    RestartPolicy,
+    SessionConfig,
+)
+from gascity.core.observed import CITY_ID, CONFIG_HASH, RUN
+from gascity.errors import GascityError, StopTimedOut
+from gascity.journal.store import Journal
+from gascity.session.provider import CityContext
+from gascity.testing.eventually import eventually
+from gascity.testing.fake import FakeProvider, FakeWorld
+
+CITY = "c0ffee"
+
+
+@dataclass
+class Running:
+    """A controller on a thread of its own, with what it told."""
+
+    controller: Controller
+    events: list[Event] = field(default_factory=list)
+
+    def ask(self, method: str, **params: object) -> Any:  # noqa: ANN401  a JSON value
+        answers: list[object] = []
+        self.controller.post(Asked(method, params, answers.append))
+        eventually(lambda: answers, within=20)
+        if isinstance(answers[0], GascityError):
+            raise answers[0]
+        return answers[0]
+
+    def states(self) -> dict[str, str]:
+        return {agent["name"]: agent["state"] for agent in self.ask("status")["agents"]}
+
+    def told(self, kind: EventType) -> list[Event]:
+        return [event for event in self.events if event.type is kind]
+
+
+@dataclass
+class Bench:
+    """Makes controllers over one world and one journal."""
+
+    folder: Path
+    world: FakeWorld = field(default_factory=FakeWorld)
+    alive: list[tuple[Controller, threading.Thread]] = field(default_factory=list)
+
+    def run(self, *specs: AgentSpec) -> Running:
+        city = City(
+            name="c",
+            root=str(self.folder),
+            desired=Desired("c", CITY, specs),
+            daemon=DaemonSettings(patrol_interval=0.2, shutdown_timeout=0.5),
+        )
+        provider = FakeProvider(CityContext("c", CITY, "", {}), self.world)
+        hands = Hands({"fake": provider}, Home("c", CITY, "/c", {}), 0.5, str(self.folder / "runs"))
+        ready = threading.Event()
+        made: list[Running] = []
+
+        def body() -> None:
+            journal = Journal(str(self.folder / "city.db"))
+            events: list[Event] = []
+            controller = Controller(city, {"fake": provider}, journal, hands, report=events.append)
+            made.append(Running(controller, events))
+            ready.set()
+            controller.run()
+            journal.close()
+
+        thread = threading.Thread(target=body, daemon=True)
+        thread.start()
+        ready.wait()
+        self.alive.append((made[0].controller, thread))
+        return made[0]
+
+    def end(self) -> None:
+        for controller, thread in self.alive:
+            controller.post(Leave("the test is over"))
+            thread.join(10)
+            assert not thread.is_alive()
+        self.alive.clear()
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(tmp_path)
+    yield made
+    made.end()
+
+
+def agent(name: str, **changes: object) -> AgentSpec:
+    spec = AgentSpec(
+        name=name,
+        session=f"gc-c-{name}",
+        provider="fake",
+        backend="",
+        base_command="true",
+        work_dir="/",
+        fingerprint="f",
+        restarts=RestartPolicy(max_restarts=2, window=3600, first_delay=0.01, longest_delay=0.05),
+    )
+    return replace(spec, **changes)  # type: ignore[arg-type]  # the tests name real fields
+
+
+def up(running: Running, *names: str) -> Callable[[], bool]:
+    return lambda: all(running.states().get(name) == "ready" for name in names)
+
+
+def test_a_city_comes_up_and_a_crash_is_healed(bench: Bench) -> None:
+    running = bench.run(agent("mayor"), agent("smith"))
+    eventually(up(running, "mayor", "smith"))
+
+    bench.world.crash("gc-c-mayor", code=3)
+
+    eventually(lambda: len(bench.world.starts) == 3 and up(running, "mayor")())
+    assert [event.message for event in running.told(EventType.SESSION_CRASHED)] == [
+        "exited with status 3"
+    ]
+
+
+def test_a_crash_loop_ends_in_quarantine_told_once(bench: Bench) -> None:
+    running = bench.run(agent("mayor"))
+    for _ in range(3):
+        eventually(up(running, "mayor"))
+        bench.world.crash("gc-c-mayor", signal=9)
+
+    eventually(lambda: running.states() == {"mayor": "quarantined"})
+    running.ask("status")
+    assert len(running.told(EventType.AGENT_QUARANTINED)) == 1
+    assert len(running.told(EventType.ALERT_RAISED)) == 1
+    assert len(bench.world.starts) == 3
+
+
+def test_a_quarantine_outlives_the_controller_and_a_restart_lifts_it(bench: Bench) -> None:
+    running = bench.run(agent("mayor"))
+    for _ in range(3):
+        eventually(up(running, "mayor"))
+        bench.world.crash("gc-c-mayor", signal=9)
+    eventually(lambda: running.states() == {"mayor": "quarantined"})
+    bench.end()
+
+    second = bench.run(agent("mayor"))
+
+    assert second.states() == {"mayor": "quarantined"}
+    second.ask("restart", agents=["mayor"])
+    assert second.states() == {"mayor": "ready"}
+
+
+def test_an_outage_starts_nothing(bench: Bench) -> None:
+    running = bench.run(agent("mayor"))
+    eventually(up(running, "mayor"))
+
+    bench.world.unreachable = "the backend is asleep"
+    eventually(lambda: running.states() == {"mayor": "unknown"})
+    bench.world.unreachable = ""
+
+    eventually(up(running, "mayor"))
+    assert bench.world.starts == ["gc-c-mayor"]
+    assert len(running.told(EventType.PROVIDER_LOST)) == 1
+    assert len(running.told(EventType.PROVIDER_BACK)) == 1
+
+
+def test_a_slow_start_delays_nobody(bench: Bench) -> None:
+    release = threading.Event()
+    bench.world.slow = {f"gc-c-slow{n}": release for n in range(20)}
+    running = bench.run(*(agent(f"slow{n}") for n in range(20)), agent("quick"))
+    eventually(up(running, "quick"))
+
+    bench.world.crash("gc-c-quick", code=1)
+
+    eventually(lambda: bench.world.starts.count("gc-c-quick") == 2 and up(running, "quick")())
+    assert running.states()["slow0"] == "starting"
+    release.set()
+    eventually(up(running, "slow0", "slow19"))
+
+
+def test_the_city_can_be_stopped_while_an_agent_starts(bench: Bench) -> None:
+    release = threading.Event()
+    bench.world.slow = {"gc-c-slow": release}
+    running = bench.run(agent("slow"))
+    eventually(lambda: "gc-c-slow" in bench.world.sessions)
+    threading.Timer(0.3, release.set).start()
+
+    answer = running.ask("stop")
+
+    assert answer == {"stopped": ["slow"]}
+    assert bench.world.sessions == {}
+
+
+def test_a_start_that_fails_waits_longer_each_time_and_says_why(bench: Bench) -> None:
+    bench.world.failing = {"gc-c-mayor": "has no bread"}
+    running = bench.run(agent("mayor"))
+
+    eventually(lambda: running.states() == {"mayor": "quarantined"})
+
+    assert len(running.told(EventType.START_FAILED)) == 3
+    (view,) = running.ask("status")["agents"]
+    assert "has no bread" in view["reason"]
+
+
+def test_a_session_that_will_not_end_is_not_hammered(bench: Bench) -> None:
+    running = bench.run(agent("mayor"))
+    eventually(up(running, "mayor"))
+    bench.world.stuck = {"gc-c-mayor"}
+
+    with pytest.raises(StopTimedOut, match="mayor"):
+        running.ask("stop_agents", agents=["mayor"])
+
+    assert 1 <= len(running.told(EventType.STOP_FAILED)) <= 4
+
+
+def test_an_agent_stopped_by_a_person_stays_down_under_the_next_controller(bench: Bench) -> None:
+    running = bench.run(agent("mayor"), agent("smith"))
+    eventually(up(running, "mayor", "smith"))
+    running.ask("stop_agents", agents=["mayor"])
+    bench.end()
+
+    second = bench.run(agent("mayor"), agent("smith"))
+
+    assert second.states() == {"mayor": "stopped", "smith": "ready"}
+    second.ask("restart", agents=["mayor"])
+    assert second.states() == {"mayor": "ready", "smith": "ready"}
+
+
+def test_a_session_of_that_name_which_is_not_ours_is_left_alone(bench: Bench) -> None:
+    theirs = SessionConfig("true", "/", meta={CITY_ID: "other", CONFIG_HASH: "x", RUN: "r"})
+    bench.world.create("gc-c-mayor", theirs)
+
+    running = bench.run(agent("mayor"))
+
+    assert running.states() == {"mayor": "blocked"}
+    assert running.ask("stop") == {"stopped": []}
+    assert "gc-c-mayor" in bench.world.sessions
+
+
+def test_changed_configuration_restarts_only_the_agent_it_concerns(bench: Bench) -> None:
+    running = bench.run(agent("mayor"), agent("smith"))
+    eventually(up(running, "mayor", "smith"))
+    bench.end()
+
+    second = bench.run(agent("mayor", fingerprint="g"), agent("smith"))
+    eventually(lambda: len(bench.world.starts) == 3 and up(second, "mayor", "smith")())
+
+    assert sorted(bench.world.starts) == ["gc-c-mayor", "gc-c-mayor", "gc-c-smith"]
+
+
+def test_an_agent_waits_for_what_it_depends_on(bench: Bench) -> None:
+    release = threading.Event()
+    bench.world.slow = {"gc-c-mayor": release}
+    running = bench.run(agent("smith", depends_on=("mayor",)), agent("mayor"))
+
+    eventually(lambda: "gc-c-mayor" in bench.world.sessions)
+    assert "gc-c-smith" not in bench.world.sessions
+
+    release.set()
+    eventually(up(running, "mayor", "smith"))
+
+
+def test_unknown_questions_are_answered_too(bench: Bench) -> None:
+    running = bench.run(agent("mayor"))
+
+    for method, params in (("dance", {}), ("restart", {"agents": ["nobody"]}), ("restart", {})):
+        with pytest.raises(GascityError):
+            running.ask(method, **params)
+    assert running.ask("ping")["city"] == "c"
+
+
+def test_the_last_words_of_a_crash_are_kept(bench: Bench, tmp_path: Path) -> None:
+    running = bench.run(agent("mayor"))
+    eventually(up(running, "mayor"))
+    bench.world.show("gc-c-mayor", "out of memory")
+    (view,) = running.ask("status")["agents"]
+
+    bench.world.crash("gc-c-mayor", code=1)
+
+    kept = tmp_path / "runs" / view["run"] / "last-screen.txt"
+    eventually(kept.exists)
+    assert kept.read_text().strip() == "out of memory"
