@@ -1,0 +1,111 @@
+"""What the kernel tells about processes, through `/proc` (Linux).
+
+Facts about one pid at a moment, as plain values: `pids` and `processes` build identity on them.
+A zombie counts as gone everywhere: it runs nothing, and only its parent can make it vanish.
+"""
+
+from __future__ import annotations
+
+import os
+
+_AFTER_NAME = {"state": 0, "parent": 1, "started": 19}  # fields of `stat` after `pid (name)`
+_LONGEST_ENVIRON = 4 * 1024 * 1024
+_GONE = (b"Z", b"X", b"x")
+_boot: list[str] = []
+
+
+def started(pid: int) -> str | None:
+    """Return what no other process with this pid will ever have, or None when it is gone.
+
+    It is the boot and the clock ticks since: times of day would move when the clock is set.
+    """
+    fields = _stat(pid)
+    if fields is None or fields[_AFTER_NAME["state"]] in _GONE:
+        return None
+    return f"{_boot_id()}:{fields[_AFTER_NAME['started']].decode()}"
+
+
+def children(pid: int) -> list[int]:
+    """Return the pids of all children, zombies included.
+
+    A child may be missing when a sibling is reaped during the call: ask again before you
+    conclude that there is none. The list of the calling process itself is always complete.
+    """
+    found: list[int] = []
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return []
+    for thread in threads:
+        listed = _read(f"/proc/{pid}/task/{thread}/children")
+        if listed is None and not _lists_children():
+            return [other for other in everyone() if parent(other) == pid]
+        found.extend(int(word) for word in (listed or b"").split())
+    return found
+
+
+def parent(pid: int) -> int | None:
+    """Return the pid of the parent, or None when the process is gone."""
+    fields = _stat(pid)
+    return int(fields[_AFTER_NAME["parent"]]) if fields is not None else None
+
+
+def everyone() -> list[int]:
+    """Return all pids there are."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def variable(pid: int, name: str) -> str | None:
+    """Return a variable the process was started with; None when it has none or may not be read."""
+    raw = _read(f"/proc/{pid}/environ", _LONGEST_ENVIRON)
+    start = name.encode() + b"="
+    for entry in (raw or b"").split(b"\0"):
+        if entry.startswith(start):
+            return os.fsdecode(entry[len(start) :])
+    return None
+
+
+def program(pid: int) -> tuple[str, str, list[str]]:
+    """Return the kernel's name for it (15 bytes at most), the path of its file, and its arguments.
+
+    What cannot be read is empty.
+    """
+    comm = os.fsdecode((_read(f"/proc/{pid}/comm") or b"").rstrip(b"\n"))
+    try:
+        path = os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
+    except OSError:
+        path = ""
+    words = (_read(f"/proc/{pid}/cmdline") or b"").split(b"\0")
+    return comm, path, [os.fsdecode(word) for word in words[:-1]]
+
+
+def _stat(pid: int) -> list[bytes] | None:
+    raw = _read(f"/proc/{pid}/stat")
+    # The name stands in parentheses and may hold blanks and parentheses itself.
+    return raw.rpartition(b")")[2].split() if raw else None
+
+
+def _read(path: str, size: int = 65536) -> bytes | None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        parts = []
+        while part := os.read(descriptor, size):
+            parts.append(part)
+        return b"".join(parts)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _boot_id() -> str:
+    if not _boot:
+        _boot.append((_read("/proc/sys/kernel/random/boot_id") or b"").decode().strip())
+    return _boot[0]
+
+
+def _lists_children() -> bool:
+    return os.path.exists(f"/proc/self/task/{os.getpid()}/children")

@@ -1,0 +1,207 @@
+"""The start sequence, the same for every provider.
+
+Commands before, files, the session itself, commands after, readiness, the first nudge. `bring_up`
+knows the order, the time limit and what is fatal; a `Target` knows how each step is done where
+the session lives. A session that does not need any of it is created, and that is all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from gascity.core.model import SessionConfig
+from gascity.core.observed import Exited, Life
+from gascity.errors import ProviderError, SessionNotFound, StartFailed
+from gascity.session.provider import Delivery
+
+READY = "GC_READY"  # metadata: "yes", or "timeout" when the prompt was never seen
+LONGEST_WAIT = 60.0  # seconds for the prompt to appear
+NUDGE_WAIT = 5.0
+LINES = 120  # of output, in which the prompt is looked for
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What became of a command: its status (None: killed when time was up) and its last output."""
+
+    status: int | None
+    output: str
+
+
+class Target(Protocol):
+    """Where one session is being brought up. Every call ends within its `timeout`."""
+
+    def make_work_dir(self) -> None:
+        """Make the work folder unless it is there."""
+
+    def place(self, src: str, rel_dst: str, *, overwrite: bool) -> None:
+        """Copy a file, or a folder's content, into the work folder."""
+
+    def run(self, command: str, *, timeout: float) -> Ran:
+        """Run a command in a shell, in the work folder, with the session's environment."""
+
+    def run_script(self, path: str, *, timeout: float) -> Ran:
+        """Run a script file in the same way."""
+
+    def create(self, *, timeout: float) -> None:
+        """Create the session. Raises SessionExists or StartFailed."""
+
+    def life(self, *, timeout: float) -> Life:
+        """Tell whether the session's program runs; one that is gone has Exited."""
+
+    def peek(self, lines: int, *, timeout: float) -> str:
+        """Return the last lines it showed."""
+
+    def intervene(self, screen: str, *, timeout: float) -> bool:
+        """Do what the screen asks for before it can be ready (dismiss a dialog).
+
+        True when something was done or is to be waited for: the screen does not count then.
+        """
+
+    def nudge(self, text: str, *, timeout: float) -> Delivery:
+        """Hand over a message."""
+
+    def set_meta(self, key: str, value: str, *, timeout: float) -> None:
+        """Store a value with the session."""
+
+    def discard(self, *, timeout: float) -> None:
+        """End the session with all its processes and forget it."""
+
+
+def bring_up(
+    name: str,
+    config: SessionConfig,
+    target: Target,
+    *,
+    timeout: float,
+    now: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Start a session and return when it is ready.
+
+    Raises StartFailed, with the last output, when a command fails, a file cannot be placed, or
+    the program ends before it is ready; nothing is left running then. A program that lives but
+    never shows its prompt counts as started, with `GC_READY` = "timeout".
+    """
+    _Start(name, config, target, now() + timeout, now, sleep).run()
+
+
+def shows_prompt(screen: str, prefix: str) -> bool:
+    """Tell whether one of the lines begins with the prompt; no-break spaces count as blanks."""
+    wanted = _plain(prefix)
+    return any(_plain(line).startswith(wanted) for line in screen.split("\n"))
+
+
+def _plain(text: str) -> str:
+    return text.replace("\N{NO-BREAK SPACE}", " ").strip()
+
+
+class _Start:
+    def __init__(
+        self,
+        name: str,
+        config: SessionConfig,
+        target: Target,
+        deadline: float,
+        now: Callable[[], float],
+        sleep: Callable[[float], None],
+    ) -> None:
+        self._name = name
+        self._config = config
+        self._hints = config.hints
+        self._target = target
+        self._deadline = deadline
+        self._now = now
+        self._sleep = sleep
+
+    def run(self) -> None:
+        self._before()
+        self._target.create(timeout=self._left())
+        try:
+            self._after()
+        except SessionNotFound as problem:
+            raise StartFailed(f"session {self._name} was stopped while it started") from problem
+        except StartFailed:
+            self._target.discard(timeout=max(self._left(), 5.0))
+            raise
+
+    def _before(self) -> None:
+        try:
+            self._target.make_work_dir()
+        except OSError as problem:
+            raise StartFailed(
+                f"the work folder of {self._name} cannot be made: {problem}"
+            ) from problem
+        for command in self._hints.pre_start:
+            self._check("pre_start", command, self._target.run(command, timeout=self._left()))
+        if self._hints.overlay_dir:
+            self._place("overlay_dir", self._hints.overlay_dir, "", overwrite=False)
+        for entry in self._hints.copy_files:
+            self._place("copy_files", entry.src, entry.rel_dst, overwrite=True)
+
+    def _after(self) -> None:
+        hints = self._hints
+        for command in hints.session_setup:
+            self._check("session_setup", command, self._target.run(command, timeout=self._left()))
+        script = hints.session_setup_script
+        if script:
+            ran = self._target.run_script(script, timeout=self._left())
+            self._check("session_setup_script", script, ran)
+        if hints.ready_prompt_prefix or hints.ready_delay_ms:
+            ready = self._await_readiness()
+            self._target.set_meta(READY, "yes" if ready else "timeout", timeout=self._left())
+        if hints.nudge:
+            self._check_alive()
+            self._target.nudge(hints.nudge, timeout=min(self._left(), NUDGE_WAIT))
+        if hints != type(hints)():
+            self._check_alive()
+
+    def _await_readiness(self) -> bool:
+        """Wait for the prompt, else for the delay; False when the prompt did not come."""
+        prefix = self._hints.ready_prompt_prefix
+        wait = LONGEST_WAIT if prefix else self._hints.ready_delay_ms / 1000
+        until = self._now() + min(wait, self._left() * 0.9)  # the steps that follow need time too
+        pause = _FIRST_PAUSE
+        while True:
+            self._check_alive()
+            screen = self._target.peek(LINES, timeout=self._left())
+            busy = self._target.intervene(screen, timeout=self._left())
+            if prefix and not busy and shows_prompt(screen, prefix):
+                return True
+            if self._now() >= until:
+                return not prefix
+            self._sleep(max(0.0, min(pause, until - self._now())))
+            pause = min(pause * 1.3, _LONGEST_PAUSE)
+
+    def _check_alive(self) -> None:
+        life = self._target.life(timeout=self._left())
+        if isinstance(life, Exited):
+            output = self._target.peek(LINES, timeout=self._left())
+            raise StartFailed(f"session {self._name} {life} before it was ready", output=output)
+
+    def _check(self, step: str, command: str, ran: Ran) -> None:
+        if ran.status == 0:
+            return
+        how = "was ended when time was up" if ran.status is None else f"failed ({ran.status})"
+        last = f": {ran.output.splitlines()[-1]}" if ran.output else ""
+        raise StartFailed(
+            f"{step} of {self._name} {how}: `{_short(command)}`{last}", output=ran.output
+        )
+
+    def _place(self, step: str, src: str, rel_dst: str, *, overwrite: bool) -> None:
+        try:
+            self._target.place(src, rel_dst, overwrite=overwrite)
+        except (OSError, ProviderError) as problem:
+            raise StartFailed(f"{step} of {self._name}: {problem}") from problem
+
+    def _left(self) -> float:
+        return max(self._deadline - self._now(), 0.001)
+
+
+def _short(command: str) -> str:
+    line = " ".join(command.split())
+    return line if len(line) <= 60 else f"{line[:57]}..."

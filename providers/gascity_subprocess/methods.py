@@ -1,0 +1,215 @@
+"""What a client can ask of the keeper.
+
+Each method answers its call at once, but for `stop`, and `start` over what an ended session left,
+which answer when all is gone. Whatever changes is written to disk before it is answered.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+from gascity.session import pids
+from gascity_subprocess import layout, spawn, stopping
+from gascity_subprocess.connections import Call, Refused
+from gascity_subprocess.family import Family
+from gascity_subprocess.records import Record, Records
+
+LEFTOVERS = 5.0  # seconds for the killed processes of an ended session to vanish
+
+
+class Methods:
+    """The sessions and what may be done with them. `changed` is called after every change."""
+
+    def __init__(self, records: Records, family: Family, changed: Callable[[], None]) -> None:
+        self.records = records
+        self.family = family
+        self.stops: dict[str, stopping.Stop] = {}
+        self.roots: dict[int, Record] = {}  # the children of this keeper that are sessions
+        self._changed = changed
+        self._known: dict[str, Callable[[Call], None]] = {
+            "start": self._start,
+            "stop": self._stop,
+            "interrupt": self._interrupt,
+            "get": self._get,
+            "observe": self._observe,
+            "set_meta": self._set_meta,
+            "remove_meta": self._remove_meta,
+            "subscribe": self._subscribe,
+        }
+
+    def handle(self, call: Call) -> None:
+        """Answer a call, whatever it is."""
+        method = self._known.get(call.method)
+        if method is None:
+            call.no_such_method()
+        elif not call.is_given_up:
+            _guarded(call, method)
+
+    def go_on(self, now: float) -> None:
+        """Carry every stop that is under way a step further."""
+        for name, stop in list(self.stops.items()):
+            if stop.go_on(self.family, now):
+                self.stops.pop(name, None)
+
+    def end(self, record: Record, code: int | None, signum: int | None) -> None:
+        """Note that a session's program ended."""
+        self.roots.pop(record.pid, None)
+        record.end(code, signum)
+        is_known = self.records.get(record.name) is record
+        if is_known and record.name not in self.stops:  # else its folder goes next, or is another's
+            self._keep(record)
+        self._changed()
+
+    # --- what can be asked
+
+    def _start(self, call: Call) -> None:
+        name, mark = call.text("name"), call.text("mark")
+        if not layout.is_name(name):
+            raise Refused(layout.NOT_STARTED, f"{name!r} cannot be the name of a session")
+        old = self.records.get(name)
+        if old is None:
+            self._create(call)
+        elif old.mark == mark:
+            call.answer(self._state(old))  # asked again because the first answer got lost
+        elif old.alive:
+            raise Refused(layout.EXISTS, f"session {name} exists already")
+        else:
+            self._replace(call, old)
+
+    def _replace(self, call: Call, old: Record) -> None:
+        def done(survivors: list[int]) -> None:
+            if survivors:
+                call.refuse(
+                    Refused(
+                        layout.NOT_STARTED,
+                        f"processes of the last session {old.name} do not end: {_list(survivors)}",
+                    )
+                )
+                return
+            if self.records.get(old.name) is old:
+                self.records.forget(old)
+            _guarded(call, self._create)
+
+        self._begin(old, grace=0.0, timeout=LEFTOVERS, done=done)
+
+    def _create(self, call: Call) -> None:
+        record = Record(
+            call.text("name"), call.text("mark"), call.text("work_dir"), call.texts("meta")
+        )
+        if self.records.get(record.name) is not None:
+            raise Refused(layout.EXISTS, f"session {record.name} exists already")
+        command, env = call.text("command"), call.texts("env")
+        try:
+            folder = self.records.make_folder(record)
+            record.pid = spawn.spawn(folder, command, record.work_dir, env, record.mark)
+        except (OSError, ValueError) as problem:
+            self.records.forget(record)
+            raise Refused(
+                layout.NOT_STARTED, f"session {record.name} could not be started: {problem}"
+            ) from problem
+        record.started = pids.table.started(record.pid) or ""
+        self.roots[record.pid] = record
+        self.records.add(record)
+        self._keep(record, first=True)
+        self._changed()
+        call.answer(self._state(record))
+
+    def _stop(self, call: Call) -> None:
+        name = call.text("name")
+        record = self.records.get(name)
+        if record is None:
+            call.answer(None)
+            return
+
+        def done(survivors: list[int]) -> None:
+            if survivors:
+                sentence = f"session {name} could not be stopped: {_list(survivors)} still there"
+                call.refuse(Refused(layout.SURVIVED, sentence, pids=survivors))
+                return
+            if self.records.get(name) is record:
+                self.records.forget(record)
+                self._changed()
+            call.answer(None)
+
+        self._begin(record, grace=call.number("grace"), timeout=call.number("timeout"), done=done)
+
+    def _interrupt(self, call: Call) -> None:
+        record = self.records.get(call.text("name"))
+        if record is not None:
+            stopping.interrupt(record, self.family)
+        call.answer(None)
+
+    def _get(self, call: Call) -> None:
+        record = self.records.get(call.text("name"))
+        call.answer(None if record is None else self._state(record))
+
+    def _observe(self, call: Call) -> None:
+        call.answer([self._state(record) for record in self.records])
+
+    def _set_meta(self, call: Call) -> None:
+        name = call.text("name")
+        record = self.records.get(name)
+        if record is None:
+            raise Refused(layout.NOT_FOUND, f"there is no session {name}")
+        record.meta[call.text("key")] = call.text("value")
+        self.records.save(record)
+        self._changed()
+        call.answer(None)
+
+    def _remove_meta(self, call: Call) -> None:
+        record = self.records.get(call.text("name"))
+        if record is not None and record.meta.pop(call.text("key"), None) is not None:
+            self.records.save(record)
+            self._changed()
+        call.answer(None)
+
+    def _subscribe(self, call: Call) -> None:
+        call.connection.subscribed = True
+        call.answer(None)
+
+    # --- how
+
+    def _begin(
+        self, record: Record, *, grace: float, timeout: float, done: Callable[[list[int]], None]
+    ) -> None:
+        now = time.monotonic()
+        before = self.stops.get(record.name)
+        stop = before or stopping.Stop(record)
+        stop.join(kill_at=now + grace, deadline=now + timeout, done=done)
+        self.stops[record.name] = stop
+        # Who was asked already is not asked again: to many programs that means force.
+        over = stop.begin(self.family, now) if before is None else stop.go_on(self.family, now)
+        if over:
+            self.stops.pop(record.name, None)
+
+    def _keep(self, record: Record, *, first: bool = False) -> None:
+        """Write a change that happened whether or not the disk takes it."""
+        try:
+            self.records.save(record, first=first)
+        except OSError as problem:
+            sys.stderr.write(f"the record of {record.name} was not written: {problem}\n")
+
+    def _state(self, record: Record) -> dict[str, object]:
+        return {
+            **record.as_dict(),
+            "alive": self.family.root_lives(record),
+            "last_activity": self.records.last_activity(record),
+        }
+
+
+def _guarded(call: Call, method: Callable[[Call], None]) -> None:
+    try:
+        method(call)
+    except Refused as problem:
+        call.refuse(problem)
+    except Exception as problem:  # noqa: BLE001  one bad call must not end the keeper
+        import traceback  # noqa: PLC0415  never needed in a normal life
+
+        traceback.print_exc()
+        call.broke(problem)
+
+
+def _list(numbers: list[int]) -> str:
+    return "process " + ", ".join(str(number) for number in sorted(numbers))

@@ -1,0 +1,178 @@
+"""What the keeper knows of its sessions, in memory and on disk.
+
+The folder of a session is made before its process, the record after: a folder without one belongs
+to a start that was never answered (see `adoption`). Later changes replace the record as a whole, so
+a keeper that is killed at any instant leaves one that can be read. The command and the environment
+are never written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+
+from gascity_subprocess import layout
+
+_NEW = ".new"
+
+
+class Record:
+    """One session. `ended` is set once, when its program is gone.
+
+    `adopted` says that its process is not a child of this keeper: its end is seen, its exit
+    status is not, and what it leaves behind goes to init.
+    """
+
+    def __init__(self, name: str, mark: str, work_dir: str, meta: dict[str, str]) -> None:
+        self.name = name
+        self.mark = mark
+        self.work_dir = work_dir
+        self.meta = meta
+        self.created = time.time()
+        self.pid = 0
+        self.started = ""
+        self.ended: dict[str, object] | None = None
+        self.adopted = False
+
+    @property
+    def alive(self) -> bool:
+        """Whether its program runs, as far as the keeper was told."""
+        return self.ended is None
+
+    def end(self, code: int | None, signum: int | None) -> None:
+        """Note that the program ended, and how; both None when nobody saw it."""
+        self.ended = {"code": code, "signal": signum, "at": time.time()}
+
+    def as_dict(self) -> dict[str, object]:
+        """Return what is written to disk."""
+        return {
+            "name": self.name,
+            "mark": self.mark,
+            "work_dir": self.work_dir,
+            "created": self.created,
+            "pid": self.pid,
+            "started": self.started,
+            "ended": self.ended,
+            "meta": self.meta,
+        }
+
+
+class Records:
+    """All sessions of a city by name; `home` is the provider's folder."""
+
+    def __init__(self, home: str) -> None:
+        self._home = home
+        self._all: dict[str, Record] = {}
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(list(self._all.values()))
+
+    def get(self, name: str) -> Record | None:
+        """Return the record of that name, if there is one."""
+        return self._all.get(name)
+
+    def folder(self, record: Record) -> str:
+        """Return the folder of a session."""
+        return layout.folder(self._home, record.name)
+
+    def make_folder(self, record: Record) -> str:
+        """Make a new folder for the session and return its path."""
+        path = self.folder(record)
+        try:
+            os.mkdir(path, mode=0o700)
+        except FileExistsError:
+            remove_folder(path)
+            os.mkdir(path, mode=0o700)
+        return path
+
+    def add(self, record: Record) -> None:
+        """Take a session up whose process was spawned now; `save` writes it."""
+        self._all[record.name] = record
+
+    def save(self, record: Record, *, first: bool = False) -> None:
+        """Write the record; the first time there is none to be replaced.
+
+        The old one is removed before the new one takes its name: renaming over it would make ext4
+        write to the disk first, a thousand times slower. `load` knows the moment in between.
+        """
+        path = os.path.join(self.folder(record), layout.RECORD)
+        fresh = path if first else path + _NEW
+        body = json.dumps(record.as_dict()).encode()
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            while body:
+                body = body[os.write(descriptor, body) :]
+        finally:
+            os.close(descriptor)
+        if not first:
+            os.unlink(path)
+            os.rename(fresh, path)
+
+    def forget(self, record: Record) -> None:
+        """Remove the session's folder; the record goes first, so a half-removed one is no one's."""
+        self._all.pop(record.name, None)
+        remove_folder(self.folder(record))
+
+    def last_activity(self, record: Record) -> float | None:
+        """Return when the session last printed something."""
+        try:
+            return os.stat(os.path.join(self.folder(record), layout.OUTPUT)).st_mtime
+        except OSError:
+            return None
+
+    def load(self) -> list[str]:
+        """Read what an earlier keeper left; return the folders that hold no record."""
+        folder = os.path.join(self._home, layout.SESSIONS)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        unknown = []
+        for entry in os.scandir(folder):
+            path = os.path.join(entry.path, layout.RECORD)
+            record = _read(path, entry.name) or _read(path + _NEW, entry.name)
+            if record is None:
+                unknown.append(entry.path)
+            else:
+                record.adopted = True
+                self._all[record.name] = record
+        return unknown
+
+
+def remove_folder(path: str) -> None:
+    """Remove a session's folder with its files, the record first."""
+    for name in (layout.RECORD, *_names(path)):
+        try:
+            os.unlink(os.path.join(path, name))
+        except FileNotFoundError:
+            continue
+        except OSError:  # a folder, which someone else must have put here
+            import shutil  # noqa: PLC0415  never needed in a normal life
+
+            shutil.rmtree(os.path.join(path, name), ignore_errors=True)
+    try:
+        os.rmdir(path)
+    except OSError:
+        return
+
+
+def _names(path: str) -> list[str]:
+    try:
+        return os.listdir(path)
+    except OSError:
+        return []
+
+
+def _read(path: str, name: str) -> Record | None:
+    try:
+        with open(path, encoding="utf-8") as file:
+            saved = json.load(file)
+        if saved["name"] != name:
+            return None
+        record = Record(name, saved["mark"], saved["work_dir"], dict(saved["meta"]))
+        record.created = float(saved["created"])
+        record.pid = int(saved["pid"])
+        record.started = str(saved["started"])
+        record.ended = saved["ended"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return record

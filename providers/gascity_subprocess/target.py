@@ -1,0 +1,57 @@
+"""One session of this provider while it is being brought up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gascity.core.model import SessionConfig
+from gascity.core.observed import Exited, Life
+from gascity.session.local import LocalFolder
+from gascity.session.provider import Delivery, SessionProvider
+
+
+class KeptTarget(LocalFolder):
+    """The steps of `session.startup`, by way of the provider."""
+
+    def __init__(
+        self,
+        provider: SessionProvider,
+        name: str,
+        config: SessionConfig,
+        create: Callable[[str, SessionConfig, float], None],
+    ) -> None:
+        super().__init__(config.work_dir, config.env)
+        self._provider = provider
+        self._name = name
+        self._config = config
+        self._create = create
+
+    def create(self, *, timeout: float) -> None:
+        """Have the keeper spawn it."""
+        self._create(self._name, self._config, timeout)
+
+    def life(self, *, timeout: float) -> Life:
+        """Tell whether its program runs."""
+        state = self._provider.observe(timeout=timeout).get(self._name)
+        return Exited() if state is None else state.life
+
+    def peek(self, lines: int, *, timeout: float) -> str:
+        """Return the last lines it printed."""
+        return self._provider.peek(self._name, lines, timeout=timeout)
+
+    def intervene(self, screen: str, *, timeout: float) -> bool:
+        """Do nothing: without a terminal there are no dialogs."""
+        del screen, timeout
+        return False
+
+    def nudge(self, text: str, *, timeout: float) -> Delivery:
+        """Hand over a message."""
+        return self._provider.nudge(self._name, text, timeout=timeout)
+
+    def set_meta(self, key: str, value: str, *, timeout: float) -> None:
+        """Store a value with the session."""
+        self._provider.set_meta(self._name, key, value, timeout=timeout)
+
+    def discard(self, *, timeout: float) -> None:
+        """End it."""
+        self._provider.stop(self._name, grace=0.0, timeout=timeout)

@@ -1,0 +1,89 @@
+"""Text into a session's input: whole, in order, proven, or not at all."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import pytest
+from tests.integration.subprocess.conftest import LIMIT, City
+
+from gascity.errors import NotSupported
+from gascity.session.provider import Delivery
+from gascity.testing.eventually import eventually
+
+READER = "import sys\nfor line in sys.stdin: print(len(line), line[:3], flush=True)"
+
+
+@pytest.mark.parametrize("size", [1, 4096, 50_000, 200_000, 1_000_000])
+def test_a_text_of_any_size_arrives_whole(city: City, size: int) -> None:
+    provider = city.provider()
+    provider.start("a", city.config(f"exec {sys.executable} -c '{READER}'"), timeout=LIMIT)
+
+    told = provider.nudge("a", "x" * size, timeout=LIMIT)
+
+    assert told is Delivery.SUBMITTED
+    eventually(lambda: provider.peek("a", 0, timeout=LIMIT).startswith(str(size + 1)))
+
+
+def test_a_text_nobody_reads_is_not_called_submitted(city: City) -> None:
+    provider = city.provider()
+    provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+
+    began = time.monotonic()
+    told = provider.nudge("a", "hello", timeout=0.2)
+
+    assert told is Delivery.UNVERIFIED
+    assert time.monotonic() - began < 2
+
+
+def test_a_text_without_room_is_refused_as_a_whole(city: City) -> None:
+    provider = city.provider()
+    command = f"while [ ! -e go ]; do sleep 0.01; done; exec {sys.executable} -c '{READER}'"
+    provider.start("a", city.config(command), timeout=LIMIT)
+    assert provider.nudge("a", "first", timeout=0.1) is Delivery.UNVERIFIED
+
+    refused = provider.nudge("a", "y" * 60_000, timeout=0.2)
+    (city.work / "go").touch()
+
+    assert refused is Delivery.REFUSED
+    assert provider.nudge("a", "last", timeout=LIMIT) is Delivery.SUBMITTED
+    eventually(lambda: provider.peek("a", 0, timeout=LIMIT) == "6 fir\n5 las")
+
+
+def test_a_text_larger_than_any_pipe_is_refused(city: City) -> None:
+    provider = city.provider()
+    provider.start("a", city.config("cat > /dev/null"), timeout=LIMIT)
+
+    assert provider.nudge("a", "x" * 2_000_000, timeout=5) is Delivery.REFUSED
+
+
+def test_a_program_that_closed_its_input_refuses(city: City) -> None:
+    provider = city.provider()
+    provider.start("a", city.config("exec sleep 1000 < /dev/null"), timeout=LIMIT)
+
+    told = eventually(
+        lambda: provider.nudge("a", "hello", timeout=0.2) is Delivery.REFUSED, within=LIMIT
+    )
+
+    assert told
+
+
+def test_keys_are_typed_and_ctrl_c_interrupts(city: City) -> None:
+    provider = city.provider()
+    command = "trap 'echo interrupted' INT; while :; do read -r x && echo \"got $x\"; done"
+    provider.start("a", city.config(command), timeout=LIMIT)
+
+    provider.send_keys("a", ["h", "i", "Space", "é", "Enter"], timeout=LIMIT)
+    eventually(lambda: "got hi é" in provider.peek("a", 0, timeout=LIMIT))
+    provider.send_keys("a", ["C-c"], timeout=LIMIT)
+
+    eventually(lambda: "interrupted" in provider.peek("a", 0, timeout=LIMIT))
+
+
+def test_a_key_that_needs_a_terminal_is_not_pretended(city: City) -> None:
+    provider = city.provider()
+    provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+
+    with pytest.raises(NotSupported, match="Down"):
+        provider.send_keys("a", ["x", "Down"], timeout=LIMIT)
