@@ -6,6 +6,7 @@ which answer when all is gone. Whatever changes is written to disk before it is 
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -27,6 +28,7 @@ class Methods:
         self.family = family
         self.stops: dict[str, stopping.Stop] = {}
         self.roots: dict[int, Record] = {}  # the children of this keeper that are sessions
+        self._id = f"{os.getpid()}-{time.time_ns()}"  # numbers mean nothing to another keeper
         self._changed = changed
         self._known: dict[str, Callable[[Call], None]] = {
             "start": self._start,
@@ -57,6 +59,7 @@ class Methods:
         """Note that a session's program ended."""
         self.roots.pop(record.pid, None)
         record.end(code, signum)
+        self.records.touch(record)
         is_known = self.records.get(record.name) is record
         if is_known and record.name not in self.stops:  # else its folder goes next, or is another's
             self._keep(record)
@@ -146,7 +149,19 @@ class Methods:
         call.answer(None if record is None else self._state(record))
 
     def _observe(self, call: Call) -> None:
-        call.answer([self._state(record) for record in self.records])
+        """Answer what changed since the client last asked this keeper, or everything."""
+        keeper, number = call.text("keeper"), int(call.number("number"))
+        news = self.records.since(number) if keeper == self._id else None
+        changed, gone = news if news is not None else (list(self.records), [])
+        call.answer(
+            {
+                "keeper": self._id,
+                "number": self.records.number,
+                "all": news is None,
+                "sessions": [self._state(record) for record in changed],
+                "gone": gone,
+            }
+        )
 
     def _set_meta(self, call: Call) -> None:
         name = call.text("name")

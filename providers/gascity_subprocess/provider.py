@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from gascity.core.model import SessionConfig
-from gascity.core.observed import SessionState
+from gascity.core.observed import Alive, SessionState
 from gascity.errors import (
     NotSupported,
     ProviderError,
@@ -30,6 +30,7 @@ from gascity.session.provider import CityContext, Delivery, SessionProvider, Wat
 from gascity.session.startup import bring_up
 from gascity_subprocess import keys, layout, output, pipe, states
 from gascity_subprocess.asking import NOTHING, Keeper
+from gascity_subprocess.mirror import Mirror
 from gascity_subprocess.target import KeptTarget
 from gascity_subprocess.watching import KeeperWatch
 
@@ -49,6 +50,7 @@ class Provider(SessionProvider):
     def __init__(self, context: CityContext) -> None:
         super().__init__(context)
         self._keeper = Keeper(layout.home(context.state_dir))
+        self._mirror = Mirror(self._keeper.home)
 
     @classmethod
     def unavailable(cls) -> str:
@@ -90,9 +92,8 @@ class Provider(SessionProvider):
     # --- questions
 
     def observe(self, *, timeout: float) -> Mapping[str, SessionState]:
-        """Return every session in one round trip."""
-        answer = self._ask("observe", {}, timeout=timeout)
-        return {state.name: state for state in states.read_all(answer)}
+        """Return every session in one round trip that carries only what changed."""
+        return self._mirror.look(lambda params: self._ask("observe", params, timeout=timeout))
 
     def watch(self, wake: Callable[[], None], *, interval: float = 1.0) -> Watch:
         """Call `wake` within milliseconds of a change, and when the keeper itself goes away.
@@ -115,9 +116,11 @@ class Provider(SessionProvider):
 
     def list_running(self, prefix: str, *, timeout: float) -> list[str]:
         """Return the sorted names of the sessions that run."""
-        answer = self._ask("observe", {}, timeout=timeout)
-        kept = states.kept_all(answer)
-        return sorted(one.name for one in kept if one.alive and one.name.startswith(prefix))
+        return sorted(
+            name
+            for name, state in self.observe(timeout=timeout).items()
+            if isinstance(state.life, Alive) and name.startswith(prefix)
+        )
 
     def last_activity(self, name: str, *, timeout: float) -> float | None:
         """Return when the session last printed something."""

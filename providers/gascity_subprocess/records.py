@@ -16,13 +16,14 @@ from collections.abc import Iterator
 from gascity_subprocess import layout
 
 _NEW = ".new"
+MOST_GONE = 1000  # names of sessions that went, remembered for clients that knew them
 
 
 class Record:
     """One session. `ended` is set once, when its program is gone.
 
     `adopted` says that its process is not a child of this keeper: its end is seen, its exit
-    status is not, and what it leaves behind goes to init.
+    status is not, and what it leaves behind goes to init. `number` is that of its last change.
     """
 
     def __init__(self, name: str, mark: str, work_dir: str, meta: dict[str, str]) -> None:
@@ -35,6 +36,7 @@ class Record:
         self.started = ""
         self.ended: dict[str, object] | None = None
         self.adopted = False
+        self.number = 0
 
     @property
     def alive(self) -> bool:
@@ -60,11 +62,17 @@ class Record:
 
 
 class Records:
-    """All sessions of a city by name; `home` is the provider's folder."""
+    """All sessions of a city by name; `home` is the provider's folder.
+
+    Changes are numbered, so that a client which knows all up to a number can be told the rest.
+    """
 
     def __init__(self, home: str) -> None:
         self._home = home
         self._all: dict[str, Record] = {}
+        self.number = 0
+        self._gone: dict[str, int] = {}
+        self._forgotten_up_to = 0
 
     def __iter__(self) -> Iterator[Record]:
         return iter(list(self._all.values()))
@@ -72,6 +80,18 @@ class Records:
     def get(self, name: str) -> Record | None:
         """Return the record of that name, if there is one."""
         return self._all.get(name)
+
+    def touch(self, record: Record) -> None:
+        """Note that something about the session changed."""
+        self.number += 1
+        record.number = self.number
+
+    def since(self, number: int) -> tuple[list[Record], list[str]] | None:
+        """Return what changed after `number` and the names that went; None when it is too long."""
+        if not self._forgotten_up_to <= number <= self.number:
+            return None
+        changed = [record for record in self._all.values() if record.number > number]
+        return changed, [name for name, when in self._gone.items() if when > number]
 
     def folder(self, record: Record) -> str:
         """Return the folder of a session."""
@@ -90,6 +110,8 @@ class Records:
     def add(self, record: Record) -> None:
         """Take a session up whose process was spawned now; `save` writes it."""
         self._all[record.name] = record
+        self._gone.pop(record.name, None)
+        self.touch(record)
 
     def save(self, record: Record, *, first: bool = False) -> None:
         """Write the record; the first time there is none to be replaced.
@@ -97,6 +119,7 @@ class Records:
         The old one is removed before the new one takes its name: renaming over it would make ext4
         write to the disk first, a thousand times slower. `load` knows the moment in between.
         """
+        self.touch(record)
         path = os.path.join(self.folder(record), layout.RECORD)
         fresh = path if first else path + _NEW
         body = json.dumps(record.as_dict()).encode()
@@ -113,6 +136,11 @@ class Records:
     def forget(self, record: Record) -> None:
         """Remove the session's folder; the record goes first, so a half-removed one is no one's."""
         self._all.pop(record.name, None)
+        self.touch(record)
+        self._gone[record.name] = record.number
+        if len(self._gone) > MOST_GONE:
+            self._gone.clear()
+            self._forgotten_up_to = self.number
         remove_folder(self.folder(record))
 
     def last_activity(self, record: Record) -> float | None:

@@ -51,18 +51,11 @@ def kept(answer: object) -> Kept | None:
         raise ProviderUnavailable("the keeper gave an answer that is no session") from problem
 
 
-def kept_all(answer: object) -> list[Kept]:
-    """Return all sessions in an answer."""
-    if answer is NOTHING:
-        return []
-    if not isinstance(answer, list):
-        raise ProviderUnavailable("the keeper gave an answer that is no list of sessions")
-    return [one for item in answer if (one := kept(item)) is not None]
-
-
 def read_all(answer: object) -> list[SessionState]:
     """Return all sessions in an answer as the contract has them."""
-    return [state(one) for one in kept_all(answer)]
+    if not isinstance(answer, list):
+        raise ProviderUnavailable("the keeper gave an answer that is no list of sessions")
+    return [state(one) for item in answer if (one := kept(item)) is not None]
 
 
 def state(one: Kept) -> SessionState:

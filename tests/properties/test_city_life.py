@@ -272,7 +272,9 @@ class CityLife(RuleBasedStateMachine):
         places = [key for key in self.world if key[1] == session and key not in cleared]
         ours = [key for key in places if self.world[key].meta.get(CITY_ID) == CITY]
         assert not any(map(self.alive, ours)), "a second session for one agent"
-        assert (action.provider, session) not in places, "started where a session is"
+        assert (
+            not self.alive((action.provider, session)) or (action.provider, session) in cleared
+        ), "started where a session lives"
         assert not self.memory.of(session).held, "started what a person stopped"
         assert not action.spec.suspended, "started what is suspended"
         if session in self.crashed:

@@ -6,6 +6,7 @@ neither the config, nor a provider, nor the controller.
 
 from __future__ import annotations
 
+import os
 import sys
 
 from gascity.errors import Exit, GascityError, explain
@@ -17,14 +18,17 @@ def main() -> int:
 
     try:
         code = quick.answer(sys.argv[1:])
-        return code if code is not None else _long_way()
+        code = code if code is not None else _long_way()
+        sys.stdout.flush()  # here, where a reader that left can still be dealt with
+        return code
     except GascityError as problem:
         sys.stderr.write(explain(problem))
         return quick.exit_code(problem)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:
-        sys.stderr.close()
+        # The interpreter would complain once more when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.FAILED
 
 

@@ -10,7 +10,7 @@ import typer
 from gascity import __version__
 from gascity.cli import lifecycle, look, setup, talk
 from gascity.cli.city import Here
-from gascity.errors import Exit
+from gascity.errors import Exit, UsageError, explain
 
 HELP = "Keep a declared city of coding agents alive."
 
@@ -55,9 +55,26 @@ def app(*, standalone_mode: bool) -> int:
     try:
         code: Any = _typer(standalone_mode=standalone_mode, prog_name="gc")
     except Exception as problem:  # usage errors of the framework carry no common base
-        show = getattr(problem, "show", None)
-        if show is None:
+        if type(problem).__name__ == "Abort":  # what the framework makes of Ctrl-C
+            return Exit.INTERRUPTED
+        told = getattr(problem, "format_message", None)
+        if told is None:
             raise
-        show(file=sys.stderr)
+        message = str(told())
+        if "\n" in message.strip():  # a group without a command: the message is its help text
+            sys.stderr.write(message + "\n")
+        else:
+            sys.stderr.write(explain(UsageError(_plain(message), hint=_help(problem))))
         return int(getattr(problem, "exit_code", Exit.USAGE))
     return code if isinstance(code, int) else Exit.OK
+
+
+def _plain(message: str) -> str:
+    """Return the framework's sentence as ours: on one line, small, without its full stop."""
+    line = " ".join(message.split()).removesuffix(".")
+    return line[:1].lower() + line[1:]
+
+
+def _help(problem: Exception) -> str:
+    context = getattr(problem, "ctx", None)
+    return f"`{context.command_path if context else 'gc'} --help` shows what there is"

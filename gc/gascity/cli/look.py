@@ -111,32 +111,34 @@ def peek(
     def read(count: int) -> str:
         return provider.peek(spec.session, count, timeout=TIMEOUT)
 
+    kept = max(lines, FOLLOWED) if follow and lines else lines
     try:
-        text = read(lines)
+        text = read(kept)
     except SessionNotFound as problem:
         raise NotRunning(f"{spec.name} is not running", hint="`gc status` tells why") from problem
-    _write(text)
+    shown = "".join(text.splitlines(keepends=True)[-lines:])
     if follow:
-        _follow(text, read, max(lines, 500))
+        _follow(shown, text, read, kept)
+    elif shown:
+        sys.stdout.write(shown if shown.endswith("\n") else shown + "\n")
     return Exit.OK
 
 
-def _follow(shown: str, read: Callable[[int], str], lines: int) -> None:
-    """Print what is added, until the session is gone."""
+FOLLOWED = 500  # lines compared from one look to the next; more than come in between
+
+
+def _follow(shown: str, before: str, read: Callable[[int], str], lines: int) -> None:
+    """Print `shown`, then what is added, as it is, until the session is gone."""
     from gascity.session.follow import added
 
+    sys.stdout.write(shown)
     sys.stdout.flush()
-    before = shown
-    while True:
-        time.sleep(0.2)
-        try:
+    try:
+        while True:
+            time.sleep(0.2)
             now = read(lines)
-        except SessionNotFound:
-            return
-        _write(added(before, now))
-        sys.stdout.flush()
-        before = now
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
+            sys.stdout.write(added(before, now))
+            sys.stdout.flush()
+            before = now
+    except SessionNotFound:
+        sys.stdout.write("\n")

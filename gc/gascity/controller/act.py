@@ -65,6 +65,8 @@ class Hands:
     def _start(self, action: Start) -> Outcome:
         run = new_run_id()
         spec = action.spec
+        if action.ended_run:
+            self._keep_last_words(self.providers[spec.provider], action)
         os.makedirs(spec.work_dir, exist_ok=True)
         agent = Agent(spec, self.providers[spec.provider], self.home)
         agent.start(run, datetime.now())  # noqa: DTZ005  a beacon is read by people: local time
@@ -73,8 +75,6 @@ class Hands:
 
     def _stop(self, action: Stop) -> Outcome:
         provider = self.providers[action.provider]
-        if action.ended_run:
-            self._keep_last_words(provider, action)
         provider.stop(action.session, grace=self.grace, timeout=self.grace + TIMEOUT)
         return _done(action, EventType.SESSION_STOPPED)
 
@@ -86,7 +86,7 @@ class Hands:
         self.providers[action.provider].remove_meta(action.session, DRAIN, timeout=TIMEOUT)
         return _done(action, EventType.SESSION_UNDRAINED)
 
-    def _keep_last_words(self, provider: SessionProvider, action: Stop) -> None:
+    def _keep_last_words(self, provider: SessionProvider, action: Start) -> None:
         """Save what an ended session showed last: the next incarnation begins with a clean page."""
         with contextlib.suppress(GascityError, OSError):
             text = provider.peek(action.session, KEPT_LINES, timeout=TIMEOUT)

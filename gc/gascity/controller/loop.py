@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 
 from gascity.controller import demand
-from gascity.controller.act import Hands, Outcome
+from gascity.controller.act import Hands
 from gascity.controller.clock import Clock
 from gascity.controller.deeds import Deeds, only_stops
 from gascity.controller.looks import Looks
@@ -22,7 +22,7 @@ from gascity.controller.messages import Acted, Asked, Counted, Leave, Looked, Me
 from gascity.controller.observe import seen_sessions
 from gascity.controller.requests import Requests
 from gascity.controller.workers import Workers
-from gascity.core.actions import Alert, Event, EventType, SessionAction, Stop
+from gascity.core.actions import Alert, Event, EventType, SessionAction
 from gascity.core.memory import Memory
 from gascity.core.model import City, Desired, PoolSpec, declared
 from gascity.core.observed import CITY_ID, Observed, Seen, SessionState, Unseen
@@ -246,7 +246,7 @@ class Controller:
 
     def _acted(self, acted: Acted) -> None:
         self.memory = self._deeds.end(acted, self.memory, self._clock.now())
-        self._record(outcome.event for outcome in acted.outcomes if _worth_telling(outcome))
+        self._record(outcome.event for outcome in acted.outcomes)
         self._due = True
 
     def _alert(self, alert: Alert) -> None:
@@ -284,8 +284,3 @@ class Controller:
 def _for_the_end(action: SessionAction) -> SessionAction:
     """A city that is stopped has no orphans: say why its sessions end."""
     return replace(action, why="the city is being stopped")
-
-
-def _worth_telling(outcome: Outcome) -> bool:
-    """Clearing away what already ended is no news."""
-    return not (isinstance(outcome.action, Stop) and outcome.action.ended_run)

@@ -14,10 +14,15 @@ from gascity.core.model import AgentSpec
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Bring a new incarnation of the agent up."""
+    """Bring a new incarnation of the agent up, in the place of one that ended.
+
+    `ended_run` names the incarnation that ended, whose last words are worth keeping; the provider
+    replaces what is left of it.
+    """
 
     spec: AgentSpec
     why: str
+    ended_run: str = ""
 
     @property
     def session(self) -> str:
@@ -32,16 +37,12 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """End the session and all its processes; also clears away one that has ended.
-
-    `ended_run` names the incarnation that ended by itself, whose last words are worth keeping.
-    """
+    """End the session and all its processes; also clears away one that has ended."""
 
     session: str
     provider: str
     agent: str
     why: str
-    ended_run: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,10 +225,11 @@ def _dead(
             ended_at=None,
         )
     view = _view(spec, memory, State.STARTING, why, None)
-    start = Start(spec, why)
-    if state is None:
+    ended = state.run if state is not None else ""
+    start = Start(spec, why, ended_run=ended)
+    if state is None or isinstance(state.life, Exited):
         return Decision(memory, view, (start,), events)
-    clear = Stop(spec.session, spec.provider, spec.name, why, ended_run=state.run)
+    clear = Stop(spec.session, spec.provider, spec.name, why)
     return Decision(memory, view, (clear, start), events)
 
 

@@ -122,10 +122,10 @@ def test_a_session_without_our_mark_is_never_touched() -> None:
     assert decided(stranger, specs=()).actions == ()
 
 
-def test_a_first_crash_is_cleared_away_and_restarted_at_once() -> None:
+def test_a_first_crash_is_restarted_at_once() -> None:
     result = decided(session(life=Exited(code=1)))
 
-    assert doing(result) == [("Stop", "s-mayor"), ("Start", "s-mayor")]
+    assert doing(result) == [("Start", "s-mayor")]
     assert [event.type for event in result.events] == [EventType.SESSION_CRASHED]
     assert result.memory.of("s-mayor").total_restarts == 1
 
