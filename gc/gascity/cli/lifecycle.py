@@ -112,7 +112,7 @@ def stop(
     agents: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[AGENT...]",
+            metavar="AGENT",
             autocompletion=complete_agents,
             help="Only these; they stay down until `gc restart`.",
         ),

@@ -29,7 +29,7 @@ AgentName = Annotated[
 AgentNames = Annotated[
     list[str],
     typer.Argument(
-        metavar="AGENT...", autocompletion=complete_agents, help="Names of agents or pools."
+        metavar="AGENT", autocompletion=complete_agents, help="Names of agents or pools."
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

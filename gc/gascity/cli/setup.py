@@ -15,7 +15,9 @@ import typer
 from gascity import __version__
 from gascity.cli.city import Here
 from gascity.cli.options import AsJson
+from gascity.core.naming import LONGEST_COMPONENT
 from gascity.errors import Exit, GascityError, UsageError
+
 
 CITY_TEMPLATE = """\
 # A city of coding agents. `gc check` validates this file, `gc start` runs it.
@@ -47,7 +49,7 @@ def register(app: typer.Typer) -> None:
 def init(
     context: typer.Context,
     folder: Annotated[
-        str | None, typer.Argument(metavar="[DIR]", help="Where; made when missing.")
+        str | None, typer.Argument(metavar="DIR", help="Where; made when missing.")
     ] = None,
     name: Annotated[
         str, typer.Option(help="Name of the city; that of the folder if not given.")
@@ -65,9 +67,10 @@ def init(
         raise UsageError(f'there is no backend "{backend}"', hint=f"there are: {', '.join(known)}")
     chosen = backend or _first_installed()
     title = name or _as_name(root.resolve().name)
-    if not re.fullmatch(r"[A-Za-z0-9_]+(-[A-Za-z0-9_]+)*", title):
+    if len(title) > LONGEST_COMPONENT or not re.fullmatch(r"[A-Za-z0-9_]+(-[A-Za-z0-9_]+)*", title):
         raise UsageError(
-            f'"{title}" cannot be the name of a city', hint="letters, digits, _ and single -"
+            f'"{title}" cannot be the name of a city',
+            hint=f"letters, digits, _ and single -, up to {LONGEST_COMPONENT} of them",
         )
     path = root / "city.toml"
     try:
@@ -94,7 +97,7 @@ def _first_installed() -> str:
 
 
 def _as_name(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_]+", "-", text).strip("-") or "city"
+    return re.sub(r"[^A-Za-z0-9_]+", "-", text)[:LONGEST_COMPONENT].strip("-") or "city"
 
 
 def check(context: typer.Context, as_json: AsJson = False) -> int:

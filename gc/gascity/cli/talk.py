@@ -94,7 +94,7 @@ def prime(
     agent: Annotated[
         str | None,
         typer.Argument(
-            metavar="[AGENT]",
+            metavar="AGENT",
             autocompletion=complete_agents,
             help="Name of an agent; inside a session, the agent itself.",
         ),

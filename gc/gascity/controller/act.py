@@ -65,11 +65,15 @@ class Hands:
     def _start(self, action: Start) -> Outcome:
         run = new_run_id()
         spec = action.spec
-        if action.ended_run:
-            self._keep_last_words(self.providers[spec.provider], action)
-        os.makedirs(spec.work_dir, exist_ok=True)
-        agent = Agent(spec, self.providers[spec.provider], self.home)
-        agent.start(run, datetime.now())  # noqa: DTZ005  a beacon is read by people: local time
+        provider = self.providers[spec.provider]
+        words = self._last_words(provider, action) if action.ended_run else ""
+        try:
+            Agent(spec, provider, self.home).start(
+                run,
+                datetime.now(),  # noqa: DTZ005  a beacon is read by people: local time
+            )
+        finally:
+            self._keep(action.ended_run, words)  # after the start: an agent is down meanwhile
         event = Event(EventType.SESSION_STARTED, spec.name, spec.session, run, action.why)
         return Outcome(action, event, run=run)
 
@@ -86,14 +90,20 @@ class Hands:
         self.providers[action.provider].remove_meta(action.session, DRAIN, timeout=TIMEOUT)
         return _done(action, EventType.SESSION_UNDRAINED)
 
-    def _keep_last_words(self, provider: SessionProvider, action: Start) -> None:
-        """Save what an ended session showed last: the next incarnation begins with a clean page."""
-        with contextlib.suppress(GascityError, OSError):
-            text = provider.peek(action.session, KEPT_LINES, timeout=TIMEOUT)
-            folder = os.path.join(self.runs_folder, action.ended_run)
+    def _last_words(self, provider: SessionProvider, action: Start) -> str:
+        """Return what an ended session showed last: the next one begins with a clean page."""
+        with contextlib.suppress(GascityError):
+            return provider.peek(action.session, KEPT_LINES, timeout=TIMEOUT)
+        return ""
+
+    def _keep(self, run: str, words: str) -> None:
+        if not words:
+            return
+        with contextlib.suppress(OSError):
+            folder = os.path.join(self.runs_folder, run)
             os.makedirs(folder, mode=0o700, exist_ok=True)
             with open(os.path.join(folder, "last-screen.txt"), "w", encoding="utf-8") as file:
-                file.write(text)
+                file.write(words)
 
 
 def _done(action: Stop | Drain | Undrain, kind: EventType) -> Outcome:
