@@ -6,8 +6,10 @@ waits its turn.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -57,41 +59,39 @@ def views_without_controller(city: City) -> tuple[AgentView, ...]:
 def stop_city(here: Here) -> int:
     """End every session of the city; return how many there were."""
     city = here.load()
-    place = Place(city.root)
-    place.prepare()
-    lock = CityLock(place.lock)
-    lock.acquire()
-    providers = open_providers(city, place)
-    try:
+    with _held(city) as providers:
         mine = _mine(city, _observe(city, providers, time.time()))
         _stop_all(city, providers, mine)
-    finally:
-        for provider in providers.values():
-            provider.close()
-        lock.release()
     return len(mine)
 
 
 def stop_agents(here: Here, specs: Sequence[AgentSpec]) -> None:
     """End these agents' sessions and remember that a person wants them down."""
     city = here.load()
-    place = Place(city.root)
-    place.prepare()
-    lock = CityLock(place.lock)
-    lock.acquire()
-    providers = open_providers(city, place)
-    journal = Journal(place.journal)
-    try:
+    with _held(city) as providers:
+        journal = Journal(Place(city.root).journal)
         memory = journal.remembered()
         for spec in specs:
             memory = hold(memory, spec.session, HELD)
         events = [Event(EventType.AGENT_HELD, s.name, s.session, message=HELD) for s in specs]
         journal.record(time.time(), events, memory)
+        journal.close()
         wanted = {spec.session for spec in specs}
         mine = _mine(city, _observe(city, providers, time.time()))
         _stop_all(city, providers, [(p, s) for p, s in mine if s.name in wanted])
+
+
+@contextlib.contextmanager
+def _held(city: City) -> Iterator[dict[str, SessionProvider]]:
+    """Hold the city as a controller would, with its providers open. Raises CityHeld."""
+    place = Place(city.root)
+    place.prepare()
+    lock = CityLock(place.lock)
+    lock.acquire()
+    providers = open_providers(city, place)
+    try:
+        yield providers
     finally:
-        journal.close()
         for provider in providers.values():
             provider.close()
         lock.release()
@@ -135,8 +135,6 @@ def _stop_all(
 
 
 def _remembered(place: Place) -> Memory:
-    import os
-
     if not os.path.exists(place.journal):
         return Memory()
     journal = Journal(place.journal)

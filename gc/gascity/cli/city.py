@@ -7,10 +7,14 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gascity.config.find import find_city
 from gascity.core.model import AgentSpec, City, declared
 from gascity.errors import NotFound, NotRunning, Unreachable
+
+if TYPE_CHECKING:
+    from gascity.session.provider import SessionProvider
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,16 @@ class Here:
         from gascity.controller.lock import holder
 
         return holder(os.path.join(self.state, "controller.lock"))
+
+
+def reach(here: Here, name: str) -> tuple[AgentSpec, SessionProvider]:
+    """Return an agent and the provider its session lives on. Raises NotFound."""
+    from gascity.controller.daemon import open_providers
+    from gascity.controller.place import Place
+
+    city = here.load()
+    spec = find_agent(city, name)
+    return spec, open_providers(city, Place(city.root), [spec.provider])[spec.provider]
 
 
 def find_agents(city: City, names: Sequence[str]) -> list[AgentSpec]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gascity.cli import render
-from gascity.cli.city import Here, find_agent
+from gascity.cli.city import Here, reach
 from gascity.cli.options import AgentName, AsJson
 from gascity.cli.quick import STATUS_TIMEOUT, print_status
 from gascity.errors import Exit, NotRunning, SessionNotFound
@@ -100,13 +100,8 @@ def peek(
 ) -> int:
     """Show the last lines of an agent; also after it ended."""
     from gascity.agent import TIMEOUT
-    from gascity.controller.daemon import open_providers
-    from gascity.controller.place import Place
 
-    here: Here = context.obj
-    city = here.load()
-    spec = find_agent(city, agent)
-    provider = open_providers(city, Place(city.root), [spec.provider])[spec.provider]
+    spec, provider = reach(context.obj, agent)
 
     def read(count: int) -> str:
         return provider.peek(spec.session, count, timeout=TIMEOUT)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from gascity.cli.city import Here, find_agent
+from gascity.cli.city import Here, find_agent, reach
 from gascity.cli.options import AgentName, AsJson, complete_agents
 from gascity.errors import Exit, NotRunning, UsageError
 
@@ -62,12 +62,7 @@ def _deliver(here: Here, name: str, message: str) -> str:
         answered = here.ask("nudge", {"agents": [name], "text": message}, timeout=2 * TIMEOUT)
         return str(answered["delivery"]) if isinstance(answered, dict) else "unverified"
     except NotRunning:
-        from gascity.controller.daemon import open_providers
-        from gascity.controller.place import Place
-
-        city = here.load()
-        spec = find_agent(city, name)
-        provider = open_providers(city, Place(city.root), [spec.provider])[spec.provider]
+        spec, provider = reach(here, name)
         return provider.nudge(spec.session, message, timeout=TIMEOUT)
 
 
@@ -79,13 +74,7 @@ def attach(
     ] = False,
 ) -> int:
     """Give this terminal to an agent until you detach."""
-    from gascity.controller.daemon import open_providers
-    from gascity.controller.place import Place
-
-    here: Here = context.obj
-    city = here.load()
-    spec = find_agent(city, agent)
-    provider = open_providers(city, Place(city.root), [spec.provider])[spec.provider]
+    spec, provider = reach(context.obj, agent)
     return provider.attach(spec.session, read_only=read_only)
 
 
