@@ -159,9 +159,8 @@ def _backend_known(name: str, at: Path, choices: Choices, report: Report) -> Non
 def _provider(name: str, at: Path, choices: Choices, report: Report) -> str:
     if name == AUTO or not name:
         return choices.auto
-    known = {AUTO, *choices.providers}
-    if name not in known:
-        report.unknown(at, "session provider", name, known)
+    if name not in choices.providers:
+        report.unknown(at, "session provider", name, {AUTO, *choices.providers})
     return name
 
 
