@@ -91,7 +91,7 @@ def _wait_until_empty(descriptor: int, deadline: float) -> bool:
     pause = 0.0005
     while _unread(descriptor) != 0:
         if not _pause(descriptor, pause, deadline):
-            return False
+            return _unread(descriptor) == 0  # it may have read to the end and left since
         pause = min(pause * 1.5, 0.02)
     return True
 

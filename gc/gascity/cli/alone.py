@@ -20,6 +20,7 @@ from gascity.controller.lock import CityLock
 from gascity.controller.observe import look, seen_sessions
 from gascity.controller.place import Place
 from gascity.controller.requests import HELD
+from gascity.controller.status import status_document
 from gascity.core.actions import Event, EventType, Start
 from gascity.core.memory import Memory, hold
 from gascity.core.model import AgentSpec, City, declared
@@ -44,7 +45,13 @@ def look_around(city: City) -> Plan:
             provider.close()
 
 
-def views_without_controller(city: City) -> tuple[AgentView, ...]:
+def status_without_controller(here: Here) -> dict[str, object]:
+    """Return the status document of a city that nobody keeps."""
+    city = here.load()
+    return status_document(city.name, None, _views(city))
+
+
+def _views(city: City) -> tuple[AgentView, ...]:
     """Return how the agents stand when nobody keeps them: what is down stays down."""
     seen = look_around(city)
     due = {action.session for action in seen.actions if isinstance(action, Start)}

@@ -35,11 +35,9 @@ def status(context: typer.Context, as_json: AsJson = False) -> int:
     try:
         document = here.ask("status", {}, timeout=STATUS_TIMEOUT)
     except NotRunning:
-        from gascity.cli.alone import views_without_controller
-        from gascity.controller.status import status_document
+        from gascity.cli.alone import status_without_controller
 
-        city = here.load()
-        document = status_document(city.name, None, views_without_controller(city))
+        document = status_without_controller(here)
     if isinstance(document, dict):
         print_status(document, as_json=as_json)
     return Exit.OK

@@ -1,8 +1,9 @@
 """The commands typed most, answered without loading the command line.
 
-`gc status` and `gc stop` only ask a running controller, `gc start --detach` only starts one: none
-of them needs more than a socket or a process. Whatever this module does not recognise to the
-letter goes the long way, which behaves the same; a test compares the two.
+`gc stop` only asks a running controller, `gc start --detach` only starts one, and `gc status` looks
+by itself where there is none to ask: none of them needs options, help or completion. Whatever
+this module does not recognise to the letter goes the long way, which behaves the same; a test
+compares the two.
 """
 
 from __future__ import annotations
@@ -44,10 +45,13 @@ def _folder(words: Sequence[str]) -> tuple[str, list[str]]:
     return ".", list(words)
 
 
-def _status(folder: str, *, as_json: bool) -> int | None:
+def _status(folder: str, *, as_json: bool) -> int:
     document = _ask(folder, "status", STATUS_TIMEOUT)
     if not isinstance(document, dict):
-        return None
+        from gascity.cli.alone import status_without_controller
+        from gascity.cli.city import Here
+
+        document = status_without_controller(Here(folder))
     print_status(document, as_json=as_json)
     return Exit.OK
 

@@ -18,7 +18,6 @@ from gascity.cli.options import AsJson
 from gascity.core.naming import LONGEST_COMPONENT
 from gascity.errors import Exit, GascityError, UsageError
 
-
 CITY_TEMPLATE = """\
 # A city of coding agents. `gc check` validates this file, `gc start` runs it.
 

@@ -1,0 +1,240 @@
+"""A city of real processes for one test, and eyes that do not use `gc`.
+
+A city is known by its folder: the path is on the command line or in the environment of every
+process that belongs to it, so what is left can be found without asking anybody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gascity.cli.app import main
+from gascity.testing.eventually import eventually
+
+BIN = os.path.dirname(sys.executable)
+GC = os.path.join(BIN, "gc")
+LIMIT = 30.0
+HEAD = """\
+[workspace]
+name = "town"
+
+[session]
+provider = "subprocess"
+
+[daemon]
+patrol_interval = "1s"
+shutdown_timeout = "2s"
+"""
+SLEEPERS = "".join(f'[[agents]]\nname = "{name}"\nstart_command = "sleep 1000"\n' for name in "abc")
+
+Agent = dict[str, Any]  # Any: one agent of the status document, as JSON gives it
+
+
+class City:
+    """A folder with a `city.toml`, and `gc` in it."""
+
+    def __init__(self, folder: Path, text: str) -> None:
+        self.folder = folder.resolve()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.write(text)
+        self._foreground: list[subprocess.Popen[str]] = []
+
+    @property
+    def state(self) -> Path:
+        return self.folder / ".gc"
+
+    def write(self, text: str) -> None:
+        (self.folder / "city.toml").write_text(text, "utf-8")
+
+    def environment(self, **more: str) -> dict[str, str]:
+        kept = {key: os.environ[key] for key in ("HOME", "LANG", "TMPDIR") if key in os.environ}
+        path = f"{BIN}:{os.environ['PATH']}"
+        return {**kept, "PATH": path, "TEST_CITY": str(self.folder), **more}
+
+    def gc(
+        self, *words: str, text: str = "", env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `gc` in the city's folder to its end."""
+        return subprocess.run(
+            [GC, *words],
+            input=text,
+            cwd=self.folder,
+            env=self.environment(**(env or {})),
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+        )
+
+    def ok(self, *words: str, text: str = "") -> str:
+        """Run `gc`, which must end well; return what it printed."""
+        done = self.gc(*words, text=text)
+        assert done.returncode == 0, done.stderr + done.stdout
+        assert not done.stderr, done.stderr
+        return done.stdout
+
+    def popen(self, *words: str, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+        """Start `gc`; the fixture sees to its end. Its output is one pipe."""
+        process = subprocess.Popen(
+            [GC, *words],
+            cwd=self.folder,
+            env=self.environment(**(env or {})),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self._foreground.append(process)
+        return process
+
+    def start(self, **env: str) -> int:
+        """Start a controller in the background and wait until all agents are up."""
+        done = self.gc("start", "--detach", env=env)
+        assert done.returncode == 0, done.stderr
+        self.wait_until_up()
+        return self.controller()
+
+    def status(self) -> dict[str, Any]:  # Any: a JSON document
+        document: dict[str, Any] = json.loads(self.ok("status", "--json"))
+        return document
+
+    def agents(self) -> dict[str, Agent]:
+        return {agent["name"]: agent for agent in self.status()["agents"]}
+
+    def controller(self) -> int:
+        return int(self.status()["controller"]["pid"] or 0)
+
+    def pids(self) -> dict[str, int | None]:
+        return {name: agent["pid"] for name, agent in self.agents().items()}
+
+    def wait_until_up(self) -> dict[str, int | None]:
+        """Wait until every agent is ready; return their pids."""
+
+        def up() -> bool:
+            document = self.status()
+            assert document["controller"]["running"], document
+            states = {agent["name"]: agent["state"] for agent in document["agents"]}
+            assert set(states.values()) == {"ready"}, states
+            return True
+
+        eventually(up, within=LIMIT, every=0.05)
+        return self.pids()
+
+    def wait_for(self, name: str, state: str) -> Agent:
+        """Wait until an agent is in a state; return how it stands."""
+
+        def there() -> Agent:
+            agent = self.agents()[name]
+            assert agent["state"] == state, agent
+            return agent
+
+        return eventually(there, within=LIMIT, every=0.05)
+
+    def living(self) -> dict[int, str]:
+        """Return every process of this city, by the marks its folder leaves."""
+        mark = re.compile(re.escape(os.fsencode(self.folder)) + rb"(?![\w-])")
+        found = {}
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit() or int(entry) == os.getpid():
+                continue
+            with contextlib.suppress(OSError):
+                command = Path("/proc", entry, "cmdline").read_bytes()
+                if mark.search(command + Path("/proc", entry, "environ").read_bytes()):
+                    found[int(entry)] = command.replace(b"\0", b" ").decode(errors="replace")
+        return found
+
+    def end(self) -> None:
+        """Stop the city; fail when anything of it is left, and end that."""
+        stopped = self.gc("stop") if self.state.exists() else None
+        for process in self._foreground:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=0 if stopped is None else 5)
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        try:
+            eventually(lambda: not self.living(), within=10.0)
+        except AssertionError:
+            left = self.living()
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            pytest.fail(f"gc stop said {stopped} and left {left}")
+
+
+MakeCity = Callable[..., City]
+
+
+@pytest.fixture
+def make_city(tmp_path: Path) -> Iterator[MakeCity]:
+    """Make cities in folders of their own; all of them end with the test."""
+    made: list[City] = []
+
+    def make(text: str = HEAD + SLEEPERS, folder: str = "town") -> City:
+        made.append(City(tmp_path / folder, text))
+        return made[-1]
+
+    yield make
+    for city in made:
+        city.end()
+
+
+@pytest.fixture
+def city(make_city: MakeCity) -> City:
+    """Return a city of three sleepers, not started."""
+    return make_city()
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a command that ran in this process ended with and printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Inside = Callable[..., Said]
+
+
+@pytest.fixture
+def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inside:
+    """Return `gc` within this process: quicker, and an exception that gets out fails the test."""
+
+    def run(*words: str) -> Said:
+        monkeypatch.setattr(sys, "argv", ["gc", *words])
+        code = main()
+        out, err = capsys.readouterr()
+        return Said(code, out, err)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[City]:
+    """Return a running city for tests that only look."""
+    talker = '[[agents]]\nname = "talker"\ndir = "rigs"\nprovider = "demo"\n'
+    city = City(tmp_path_factory.mktemp("quiet") / "town", HEAD + SLEEPERS + talker)
+    city.start()
+    yield city
+    city.end()
+
+
+def lives(pid: int) -> bool:
+    """Tell whether a process is there and not only waiting to be reaped."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,210 @@
+"""Starting, leaving, coming back, stopping: who lives on, and with which pid."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+from tests.cli.conftest import HEAD, LIMIT, SLEEPERS, City, MakeCity, lives
+
+from gascity.testing.eventually import eventually
+
+
+def test_start_brings_every_agent_up_and_stop_leaves_nothing(city: City) -> None:
+    pid = city.start()
+    pids = city.pids()
+    seen = city.living()
+    said = city.ok("stop")
+
+    assert {pid, *pids.values()} <= set(seen)
+    assert said == "stopped 3 agents and the controller\n"
+    assert not [pid for pid in pids.values() if pid and lives(pid)]
+    assert not city.living()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_agents_outlive_the_controller_and_the_next_one_takes_them_up(
+    city: City, how: signal.Signals
+) -> None:
+    first = city.popen("start")
+    eventually(lambda: city.state.joinpath("controller.sock").exists(), within=LIMIT)
+    before = city.wait_until_up()
+
+    first.send_signal(how)
+    said, _ = first.communicate(timeout=LIMIT)
+    alone = city.status()
+    second = city.start()
+
+    assert first.returncode == (-how if how == signal.SIGKILL else 0)
+    assert "Traceback" not in said
+    assert alone["controller"] == {"running": False, "pid": None}
+    assert {agent["name"]: agent["pid"] for agent in alone["agents"]} == before
+    assert second != first.pid
+    assert city.pids() == before
+
+
+def test_the_foreground_tells_what_it_does(city: City) -> None:
+    process = city.popen("start")
+    eventually(lambda: city.state.joinpath("controller.sock").exists(), within=LIMIT)
+    city.wait_until_up()
+    city.ok("stop")
+    said, _ = process.communicate(timeout=LIMIT)
+
+    assert process.returncode == 0
+    assert said.startswith("town: a, b, c\nCtrl-C leaves the agents running; `gc stop` ends them\n")
+    assert said.count("started  wanted by the city") == 3
+    assert said.count("stopped  the city is being stopped") == 3
+    assert said.endswith("controller stopped: the city was stopped\n")
+    assert "\x1b" not in said
+
+
+def test_an_agent_that_is_killed_comes_back_and_the_others_stay(city: City) -> None:
+    city.start()
+    before = city.pids()
+    assert before["b"]
+    os.kill(before["b"], signal.SIGKILL)
+
+    def healed() -> dict[str, int | None]:
+        agent = city.agents()["b"]
+        assert agent["state"] == "ready", agent
+        assert agent["pid"] not in (None, before["b"])
+        assert agent["restarts"] == 1
+        return city.pids()
+
+    after = eventually(healed, within=LIMIT)
+    assert {**after, "b": 0} == {**before, "b": 0}
+
+
+def test_a_second_start_names_the_holder_and_changes_nothing(city: City) -> None:
+    pid = city.start()
+    before = city.pids()
+
+    for words in (["start"], ["start", "--detach"], ["start", "-d"]):
+        done = city.gc(*words)
+        assert done.returncode == 7
+        assert f"error: another controller holds this city: process {pid}\n" in done.stderr
+        assert "Traceback" not in done.stderr
+    assert city.controller() == pid
+    assert city.pids() == before
+
+
+def test_a_stopped_agent_stays_down_across_controllers_until_it_is_restarted(city: City) -> None:
+    city.start()
+    before = city.pids()
+    said = city.ok("stop", "b")
+    held = city.agents()["b"]
+    os.kill(city.controller(), signal.SIGTERM)
+    eventually(lambda: not city.status()["controller"]["running"], within=LIMIT)
+    city.ok("start", "--detach")
+    later = city.wait_for("b", "stopped")
+    city.ok("restart", "b")
+    after = city.wait_until_up()
+
+    assert said == "stopped b\n"
+    assert held["state"] == "stopped"
+    assert held["pid"] is None
+    assert later["pid"] is None
+    assert "gc restart" in later["reason"]
+    assert after["b"] not in (None, before["b"])
+    assert {**after, "b": 0} == {**before, "b": 0}
+
+
+def test_restart_gives_a_new_incarnation_that_counts_as_no_crash(city: City) -> None:
+    city.start()
+    before = city.agents()
+    said = city.gc("restart", "a", "b", "--json")
+    after = city.agents()
+
+    assert said.returncode == 0
+    assert '"restarted"' in said.stdout
+    for name in ("a", "b"):
+        assert after[name]["pid"] != before[name]["pid"]
+        assert after[name]["run"] != before[name]["run"]
+        assert after[name]["restarts"] == 0
+    assert after["c"] == before["c"]
+
+
+def test_stop_without_a_controller_ends_the_sessions(city: City) -> None:
+    pid = city.start()
+    pids = city.pids()
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not lives(pid))
+    one = city.ok("stop", "a")
+    left = city.pids()
+    rest = city.ok("stop")
+    again = city.ok("stop")
+
+    assert one == "stopped a\n"
+    assert left == {**pids, "a": None}
+    assert rest == "stopped 2 sessions; no controller was running\n"
+    assert again == "stopped 0 sessions; no controller was running\n"
+    assert not city.living()
+
+
+def test_restart_without_a_controller_says_that_none_runs(city: City) -> None:
+    done = city.gc("restart", "a")
+
+    assert done.returncode == 5
+    assert done.stderr == (
+        "error: no controller runs for this city\nhint: `gc start --detach` starts one\n"
+    )
+
+
+def test_a_crash_loop_ends_in_quarantine_with_one_alert(make_city: MakeCity) -> None:
+    city = make_city(
+        HEAD
+        + 'max_restarts = 2\n[alerts]\ncommand = "cat >> alerts; echo >> alerts"\n'
+        + '[[agents]]\nname = "bad"\nstart_command = "echo no luck; exit 3"\n'
+        + '[[agents]]\nname = "good"\nstart_command = "sleep 1000"\n'
+    )
+    city.ok("start", "--detach")
+    agent = city.wait_for("bad", "quarantined")
+    alerts = eventually(lambda: (city.folder / "alerts").read_text().splitlines(), within=LIMIT)
+
+    assert agent["restarts"] == 2
+    assert "exited with status 3" in agent["reason"]
+    assert agent["pid"] is None
+    assert agent["next_at"] is not None
+    assert city.agents()["good"]["state"] == "ready"
+    assert len(alerts) == 1
+    assert '"agent": "bad"' in alerts[0]
+    assert "no luck" in city.ok("peek", "bad")
+
+
+def test_a_start_that_cannot_work_says_so_and_does_not_hurt_others(make_city: MakeCity) -> None:
+    city = make_city(
+        HEAD
+        + '[[agents]]\nname = "bad"\nstart_command = "sleep 1000"\npre_start = ["false"]\n'
+        + '[[agents]]\nname = "good"\nstart_command = "sleep 1000"\n'
+    )
+    city.ok("start", "--detach")
+    bad = city.wait_for("bad", "backoff")
+    city.wait_for("good", "ready")
+
+    assert "the start failed" in bad["reason"]
+
+
+def test_a_controller_in_the_background_lives_without_its_starter(city: City) -> None:
+    pid = city.start()
+    log = (city.state / "controller.log").read_text()
+
+    assert os.getsid(pid) == pid
+    assert "session_started a" in log
+    assert "Traceback" not in log
+
+
+def test_start_detach_shows_what_is_wrong_and_its_code(make_city: MakeCity) -> None:
+    city = make_city("[[agents]]\nnam = 3\n")
+    done = city.gc("start", "--detach")
+
+    assert done.returncode == 2
+    assert "city.toml:2:1" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_long_path_is_no_hindrance(make_city: MakeCity) -> None:
+    city = make_city(HEAD + SLEEPERS, folder="/".join(["a-folder-with-a-long-name"] * 6))
+    city.start()
+
+    assert set(city.pids()) == set("abc")

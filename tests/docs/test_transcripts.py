@@ -1,0 +1,54 @@
+"""What the pages show is what happens."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.docs.conftest import ROOT, Reader, Step, agrees, blocks, steps
+
+from gascity.config.load import load_city
+
+TOLD = [ROOT / "README.md", ROOT / "docs/tutorial/first-city.md"]
+CITIES = [ROOT / "README.md", ROOT / "docs/howto/use-a-backend.md", ROOT / "docs/howto/pools.md"]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", TOLD, ids=lambda page: page.name)
+def test_a_reader_who_follows_the_page_sees_what_it_shows(page: Path, reader: Reader) -> None:
+    for step in steps(page):
+        reader.follow(step)
+
+    assert not list(reader.folder.rglob("controller.sock"))
+
+
+def test_a_page_that_lies_is_noticed(reader: Reader) -> None:
+    with pytest.raises(AssertionError, match="but the page says"):
+        reader.follow(Step("echo truth", "lie\n"))
+    with pytest.raises(AssertionError, match="no such command"):
+        reader.follow(Step("gc frobnicate", None))
+
+
+def test_numbers_and_dots_are_all_that_may_differ() -> None:
+    assert agrees("pid 42 since 3s\n...\nend\n", "pid 7  since 10s\nx\ny\nend\n")
+    assert not agrees("one\n", "one\ntwo\n")
+    assert not agrees("a ready\n", "a stopped\n")
+
+
+@pytest.mark.parametrize("page", CITIES, ids=lambda page: page.name)
+def test_every_city_file_on_the_page_loads(page: Path, tmp_path: Path) -> None:
+    files = blocks(page, "toml")
+    for text in files:
+        (tmp_path / "city.toml").write_text(text, "utf-8")
+        load_city(
+            tmp_path / "city.toml", known_providers=("subprocess",), auto_provider="subprocess"
+        )
+
+    assert files
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+        assert target.startswith("https://") or (page.parent / target).exists(), target
