@@ -10,25 +10,22 @@ import contextlib
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from gascity.agent import TIMEOUT
 from gascity.cli.city import Here
-from gascity.controller.daemon import open_providers
 from gascity.controller.lock import CityLock
 from gascity.controller.observe import look, seen_sessions
+from gascity.controller.opening import open_providers
 from gascity.controller.place import Place
-from gascity.controller.requests import HELD
 from gascity.controller.status import status_document
 from gascity.core.actions import Event, EventType, Start
-from gascity.core.memory import Memory, hold
+from gascity.core.memory import HELD, Memory, hold
 from gascity.core.model import AgentSpec, City, declared
 from gascity.core.observed import CITY_ID, Observation, Observed, SessionState, Unseen
 from gascity.core.plan import Plan, plan
 from gascity.core.views import AgentView, State
 from gascity.errors import ProviderUnavailable
-from gascity.journal.store import Journal
 from gascity.session.provider import SessionProvider
 
 
@@ -74,6 +71,8 @@ def stop_city(here: Here) -> int:
 
 def stop_agents(here: Here, specs: Sequence[AgentSpec]) -> None:
     """End these agents' sessions and remember that a person wants them down."""
+    from gascity.journal.store import Journal
+
     city = here.load()
     with _held(city) as providers:
         journal = Journal(Place(city.root).journal)
@@ -131,6 +130,8 @@ def _stop_all(
     providers: dict[str, SessionProvider],
     sessions: Iterable[tuple[str, SessionState]],
 ) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
     grace = city.daemon.shutdown_timeout
     with ThreadPoolExecutor(max_workers=32) as pool:
         jobs = [
@@ -144,6 +145,8 @@ def _stop_all(
 def _remembered(place: Place) -> Memory:
     if not os.path.exists(place.journal):
         return Memory()
+    from gascity.journal.store import Journal
+
     journal = Journal(place.journal)
     try:
         return journal.remembered()

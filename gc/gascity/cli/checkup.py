@@ -53,7 +53,7 @@ def _providers(city: City) -> Iterator[Finding]:
 
 def _commands(city: City) -> Iterator[Finding]:
     """Look for each agent's program on the PATH the agent will have."""
-    from gascity.controller.daemon import home_of
+    from gascity.controller.opening import home_of
     from gascity.core.environment import agent_environment
 
     home = home_of(city)

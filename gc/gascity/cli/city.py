@@ -35,7 +35,7 @@ class Here:
 
     def load(self) -> City:
         """Read the city. Raises ConfigProblems."""
-        from gascity.controller.daemon import read_city
+        from gascity.controller.opening import read_city
 
         return read_city(Path(self.city_file))
 
@@ -66,7 +66,7 @@ class Here:
 
 def reach(here: Here, name: str) -> tuple[AgentSpec, SessionProvider]:
     """Return an agent and the provider its session lives on. Raises NotFound."""
-    from gascity.controller.daemon import open_providers
+    from gascity.controller.opening import open_providers
     from gascity.controller.place import Place
 
     city = here.load()

@@ -25,7 +25,6 @@ from gascity.errors import GascityError, NotFound, StopTimedOut, UsageError
 if TYPE_CHECKING:
     from gascity.controller.loop import Controller
 
-HELD = "stopped with `gc stop`; `gc restart` starts it again"
 PATIENCE = 60.0
 
 
@@ -119,10 +118,13 @@ class Requests:
         specs = self._specs(asked.params)
         memory = controller.memory
         for spec in specs:
-            memory = remembering.hold(memory, spec.session, HELD)
+            memory = remembering.hold(memory, spec.session, remembering.HELD)
         controller.remember(
             memory,
-            [Event(EventType.AGENT_HELD, s.name, s.session, message=HELD) for s in specs],
+            [
+                Event(EventType.AGENT_HELD, s.name, s.session, message=remembering.HELD)
+                for s in specs
+            ],
         )
 
         def ready() -> object | None:

@@ -39,6 +39,7 @@ class AgentMemory:
 
 
 FRESH = AgentMemory()
+HELD = "stopped with `gc stop`; `gc restart` starts it again"
 
 
 @dataclass(frozen=True, slots=True)
