@@ -14,7 +14,7 @@ from gascity.core.environment import agent_environment
 from gascity.core.fingerprint import canonical
 from gascity.core.launch import declared_command, launch_command
 from gascity.core.model import AgentSpec, SessionConfig
-from gascity.core.observed import AGENT, BEACON, CITY_ID, CONFIG, CONFIG_HASH, RUN
+from gascity.core.observed import AGENT, BEACON, CITY_ID, CONFIG, CONFIG_HASH, RUN, STARTING
 from gascity.session.provider import Delivery, SessionProvider
 
 TIMEOUT = 10.0
@@ -49,6 +49,18 @@ class Agent:
     def session_name(self) -> str:
         """The name of its session, the key of everything."""
         return self.spec.session
+
+    @property
+    def has_steps_after_creation(self) -> bool:
+        """Whether more has to happen between the session's creation and its being ready."""
+        hints = self.spec.hints
+        return bool(
+            hints.session_setup
+            or hints.session_setup_script
+            or hints.ready_prompt_prefix
+            or hints.ready_delay_ms
+            or hints.nudge
+        )
 
     def is_running(self) -> bool:
         """Tell whether its session runs and, where it has process names, one of them lives."""
@@ -98,7 +110,8 @@ class Agent:
                 gc_folder=self.home.gc_folder,
             ),
             hints=spec.hints,
-            meta={
+            meta=({STARTING: run} if self.has_steps_after_creation else {})
+            | {
                 CITY_ID: self.home.city_id,
                 AGENT: spec.name,
                 CONFIG_HASH: spec.fingerprint,

@@ -129,3 +129,9 @@ class Unreachable(GascityError):
     """Nobody answers on the socket."""
 
     exit_code = Exit.NOT_RUNNING
+
+
+class Unanswered(Unreachable):
+    """Somebody is there, and does not answer."""
+
+    exit_code = Exit.TIMED_OUT

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gascity import unixsocket
-from gascity.errors import RemoteError, Unreachable
+from gascity.errors import RemoteError, Unanswered, Unreachable
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -136,17 +136,20 @@ class Client:
     def call(self, method: str, params: Params, *, timeout: float) -> object:
         """Return the answer's result.
 
-        Raises Unreachable when nobody answers within `timeout` seconds, and RemoteError when the
-        answer is an error.
+        Raises Unreachable when nobody is there, Unanswered when somebody is but gives no answer
+        within `timeout` seconds, and RemoteError when the answer is an error.
         """
         deadline = time.monotonic() + timeout
         if not self._lock.acquire(timeout=max(timeout, 0)):
-            raise Unreachable(f"no answer on {self._path}: another call took all the time")
+            raise Unanswered(f"no answer on {self._path}: another call took all the time")
         try:
             return self._ask(method, params, deadline)
+        except (FileNotFoundError, ConnectionRefusedError) as problem:
+            self._drop()
+            raise Unreachable(f"nobody listens on {self._path}") from problem
         except OSError as problem:
             self._drop()
-            raise Unreachable(f"no answer on {self._path}: {_reason(problem)}") from problem
+            raise Unanswered(f"no answer on {self._path}: {_reason(problem)}") from problem
         except BaseException as problem:
             if not isinstance(problem, RemoteError):
                 self._drop()

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from gascity.agent import TIMEOUT
 from gascity.cli.city import Here
@@ -20,7 +21,7 @@ from gascity.controller.opening import open_providers
 from gascity.controller.place import Place
 from gascity.controller.status import status_document
 from gascity.core.actions import Event, EventType, Start
-from gascity.core.memory import HELD, Memory, hold
+from gascity.core.memory import HELD, Memory, after_stop, hold
 from gascity.core.model import AgentSpec, City, declared
 from gascity.core.observed import CITY_ID, Observation, Observed, SessionState, Unseen
 from gascity.core.plan import Plan, plan
@@ -28,15 +29,18 @@ from gascity.core.views import AgentView, State
 from gascity.errors import ProviderUnavailable
 from gascity.session.provider import SessionProvider
 
+if TYPE_CHECKING:
+    from gascity.journal.store import Journal
+
 
 def look_around(city: City) -> Plan:
     """Return what a controller would do now. Changes nothing."""
     place = Place(city.root)
-    providers = open_providers(city, place)
-    now = time.time()
+    memory = _remembered(place)
+    providers = open_providers(city, place, memory)
     try:
-        observed = Observed(_observe(city, providers, now))
-        return plan(city.desired, observed, _remembered(place), now)
+        observed = Observed(_observe(city, providers))
+        return plan(city.desired, observed, memory, time.time())
     finally:
         for provider in providers.values():
             provider.close()
@@ -63,51 +67,56 @@ def _views(city: City) -> tuple[AgentView, ...]:
 def stop_city(here: Here) -> int:
     """End every session of the city; return how many there were."""
     city = here.load()
-    with _held(city) as providers:
-        mine = _mine(city, _observe(city, providers, time.time()))
+    with _held(city) as (providers, journal):
+        mine = _mine(city, _observe(city, providers))
         _stop_all(city, providers, mine)
+        memory = journal.remembered()
+        for _, state in mine:
+            memory = after_stop(memory, state.name)
+        journal.record(time.time(), [], memory)
     return len(mine)
 
 
 def stop_agents(here: Here, specs: Sequence[AgentSpec]) -> None:
     """End these agents' sessions and remember that a person wants them down."""
-    from gascity.journal.store import Journal
-
     city = here.load()
-    with _held(city) as providers:
-        journal = Journal(Place(city.root).journal)
+    with _held(city) as (providers, journal):
         memory = journal.remembered()
         for spec in specs:
             memory = hold(memory, spec.session, HELD)
         events = [Event(EventType.AGENT_HELD, s.name, s.session, message=HELD) for s in specs]
         journal.record(time.time(), events, memory)
-        journal.close()
         wanted = {spec.session for spec in specs}
-        mine = _mine(city, _observe(city, providers, time.time()))
-        _stop_all(city, providers, [(p, s) for p, s in mine if s.name in wanted])
+        mine = [(p, s) for p, s in _mine(city, _observe(city, providers)) if s.name in wanted]
+        _stop_all(city, providers, mine)
+        for _, state in mine:
+            memory = after_stop(memory, state.name)
+        journal.record(time.time(), [], memory)
 
 
 @contextlib.contextmanager
-def _held(city: City) -> Iterator[dict[str, SessionProvider]]:
-    """Hold the city as a controller would, with its providers open. Raises CityHeld."""
+def _held(city: City) -> Iterator[tuple[dict[str, SessionProvider], Journal]]:
+    """Hold the city as a controller would, with its providers and journal. Raises CityHeld."""
+    from gascity.journal.store import Journal
+
     place = Place(city.root)
     place.prepare()
     lock = CityLock(place.lock)
     lock.acquire()
-    providers = open_providers(city, place)
+    journal = Journal(place.journal)
+    providers = open_providers(city, place, journal.remembered())
     try:
-        yield providers
+        yield providers, journal
     finally:
         for provider in providers.values():
             provider.close()
+        journal.close()
         lock.release()
 
 
-def _observe(
-    city: City, providers: dict[str, SessionProvider], now: float
-) -> dict[str, Observation]:
+def _observe(city: City, providers: dict[str, SessionProvider]) -> dict[str, Observation]:
     return {
-        name: look(provider, [s for s in declared(city.desired) if s.provider == name], now)
+        name: look(provider, [s for s in declared(city.desired) if s.provider == name])
         for name, provider in providers.items()
     }
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gascity.cli.ask import ask_controller
 from gascity.config.find import find_city
 from gascity.core.model import AgentSpec, City, declared
-from gascity.errors import NotFound, NotRunning, Unreachable
+from gascity.errors import ConfigError, NotFound
 
 if TYPE_CHECKING:
     from gascity.session.provider import SessionProvider
@@ -40,22 +41,8 @@ class Here:
         return read_city(Path(self.city_file))
 
     def ask(self, method: str, params: Mapping[str, object], *, timeout: float) -> object:
-        """Ask the controller. Raises NotRunning when there is none, RemoteError when it says no."""
-        from gascity.jsonrpc import Client
-
-        path = os.path.join(self.state, "controller.sock")
-        client = Client(path)
-        try:
-            answered = client.call(method, params, timeout=timeout)
-            if method == "stop":
-                client.wait_for_end(timeout=5.0)
-        except Unreachable as problem:
-            raise NotRunning(
-                "no controller runs for this city", hint="`gc start --detach` starts one"
-            ) from problem
-        finally:
-            client.close()
-        return answered
+        """Ask the controller; see `ask_controller`."""
+        return ask_controller(self.state, method, params, timeout=timeout)
 
     def controller_pid(self) -> int | None:
         """Return the pid of the running controller, or None."""
@@ -66,12 +53,28 @@ class Here:
 
 def reach(here: Here, name: str) -> tuple[AgentSpec, SessionProvider]:
     """Return an agent and the provider its session lives on. Raises NotFound."""
-    from gascity.controller.opening import open_providers
+    from gascity.controller.opening import open_provider
     from gascity.controller.place import Place
 
     city = here.load()
     spec = find_agent(city, name)
-    return spec, open_providers(city, Place(city.root), [spec.provider])[spec.provider]
+    return spec, open_provider(city, Place(city.root), spec.provider)
+
+
+def names_meant(here: Here, words: Sequence[str], *, one: bool = False) -> list[str]:
+    """Return the whole names of the agents meant, for a controller to act on.
+
+    While the city file is broken, a running controller still knows its agents: then it gets the
+    words as they are. With `one`, a name that means several agents raises NotFound.
+    """
+    try:
+        city = here.load()
+    except ConfigError:
+        if here.controller_pid() is None:
+            raise
+        return list(words)
+    specs = [find_agent(city, words[0])] if one else find_agents(city, words)
+    return [spec.name for spec in specs]
 
 
 def find_agents(city: City, names: Sequence[str]) -> list[AgentSpec]:

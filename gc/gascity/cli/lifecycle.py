@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gascity.cli import render
-from gascity.cli.city import Here, find_agents
+from gascity.cli.city import Here, find_agents, names_meant
 from gascity.cli.detach import start_detached
 from gascity.cli.options import AgentNames, AsJson, complete_agents
 from gascity.cli.quick import STOP_TIMEOUT, print_stopped
-from gascity.errors import Exit, NotRunning
+from gascity.errors import CityHeld, Exit, NotRunning
 
 if TYPE_CHECKING:
     from gascity.core.actions import Event
@@ -80,6 +80,7 @@ _WORDS = {
     "session_undrained": ("undrained", "36"),
     "start_failed": ("failed to start", "31"),
     "stop_failed": ("failed to stop", "31"),
+    "drain_failed": ("failed to drain", "31"),
     "agent_quarantined": ("quarantined", "31"),
     "agent_released": ("released", "32"),
     "agent_held": ("held", "33"),
@@ -125,40 +126,51 @@ def stop(
     here: Here = context.obj
     if agents:
         return _stop_agents(here, agents)
-    try:
-        answered = here.ask("stop", {}, timeout=STOP_TIMEOUT)
-    except NotRunning:
-        from gascity.cli.alone import stop_city
-
-        count = stop_city(here)
-        typer.echo(f"stopped {count} sessions; no controller was running")
-        return Exit.OK
+    answered = _stop_city(here)
     if isinstance(answered, dict):
         print_stopped(answered)
+    else:
+        typer.echo(f"stopped {answered} sessions; no controller was running")
     return Exit.OK
 
 
-def _stop_agents(here: Here, names: list[str]) -> int:
-    specs = find_agents(here.load(), names)
+def _stop_city(here: Here) -> object:
+    """Return the controller's answer, or how many sessions were ended without one."""
+    deadline = time.monotonic() + 5.0
+    while True:
+        try:
+            return here.ask("stop", {}, timeout=STOP_TIMEOUT)
+        except NotRunning:
+            from gascity.cli.alone import stop_city
+
+            try:
+                return stop_city(here)
+            except CityHeld:  # a controller that is coming up, or going
+                if time.monotonic() >= deadline:
+                    raise
+
+
+def _stop_agents(here: Here, words: list[str]) -> int:
+    names = names_meant(here, words)
     try:
-        here.ask("stop_agents", {"agents": [spec.name for spec in specs]}, timeout=STOP_TIMEOUT)
+        here.ask("stop_agents", {"agents": names}, timeout=STOP_TIMEOUT)
     except NotRunning:
         from gascity.cli.alone import stop_agents
 
-        stop_agents(here, specs)
-    typer.echo(f"stopped {', '.join(spec.name for spec in specs)}")
+        stop_agents(here, find_agents(here.load(), names))
+    typer.echo(f"stopped {', '.join(names)}")
     return Exit.OK
 
 
 def restart(context: typer.Context, agents: AgentNames, as_json: AsJson = False) -> int:
     """Replace agents by new incarnations; also starts what was stopped or quarantined."""
     here: Here = context.obj
-    specs = find_agents(here.load(), agents)
-    answered = here.ask("restart", {"agents": [spec.name for spec in specs]}, timeout=STOP_TIMEOUT)
+    names = names_meant(here, agents)
+    answered = here.ask("restart", {"agents": names}, timeout=STOP_TIMEOUT)
     if as_json:
         import json
 
         typer.echo(json.dumps(answered, indent=2))
     else:
-        typer.echo(f"restarted {', '.join(spec.name for spec in specs)}")
+        typer.echo(f"restarted {', '.join(names)}")
     return Exit.OK

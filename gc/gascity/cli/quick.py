@@ -14,8 +14,9 @@ import sys
 from collections.abc import Sequence
 
 from gascity.cli import render
+from gascity.cli.ask import ask_controller
 from gascity.config.find import find_city
-from gascity.errors import Exit, GascityError, RemoteError, Unreachable, explain
+from gascity.errors import Exit, GascityError, NotRunning, RemoteError, explain
 
 STATUS_TIMEOUT = 30.0
 STOP_TIMEOUT = 3600.0
@@ -96,18 +97,9 @@ def exit_code(problem: GascityError) -> int:
 
 
 def _ask(folder: str, method: str, timeout: float) -> object | None:
-    from gascity import jsonrpc
-
+    """Return the controller's answer; None when there is none to ask."""
+    state = os.path.join(os.path.dirname(find_city(folder)), ".gc")
     try:
-        path = os.path.join(os.path.dirname(find_city(folder)), ".gc", "controller.sock")
-        if not os.path.exists(path):
-            return None
-        client = jsonrpc.Client(path)
-        answered = client.call(method, {}, timeout=timeout)
-        if method == "stop":
-            client.wait_for_end(timeout=5.0)
-    except RemoteError:
-        raise
-    except (Unreachable, GascityError):
+        return ask_controller(state, method, {}, timeout=timeout)
+    except NotRunning:
         return None
-    return answered

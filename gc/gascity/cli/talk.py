@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from gascity.cli.city import Here, find_agent, reach
+from gascity.cli.city import Here, find_agent, names_meant, reach
 from gascity.cli.options import AgentName, AsJson, complete_agents
 from gascity.errors import Exit, NotRunning, UsageError
 
@@ -37,12 +37,12 @@ def nudge(
     message = sys.stdin.read() if text == "-" else text
     if not message.strip():
         raise UsageError("the message is empty")
-    spec = find_agent(here.load(), agent)
-    delivery = _deliver(here, spec.name, message)
+    (name,) = names_meant(here, [agent], one=True)
+    delivery = _deliver(here, name, message)
     if as_json:
-        typer.echo(json.dumps({"agent": spec.name, "delivery": delivery}))
+        typer.echo(json.dumps({"agent": name, "delivery": delivery}))
     else:
-        typer.echo(f"{spec.name}: {_MEANING[delivery]}", err=delivery != "submitted")
+        typer.echo(f"{name}: {_MEANING[delivery]}", err=delivery != "submitted")
     return {"submitted": Exit.OK, "absent": Exit.NOT_RUNNING}.get(delivery, Exit.NOT_DELIVERED)
 
 

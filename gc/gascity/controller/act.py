@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from gascity.agent import TIMEOUT, Agent, Home
 from gascity.core.actions import Drain, Event, EventType, SessionAction, Start, Stop, Undrain
-from gascity.core.observed import DRAIN
-from gascity.errors import GascityError, StartFailed
+from gascity.core.fingerprint import conceal, secret_values
+from gascity.core.observed import DRAIN, STARTING
+from gascity.errors import GascityError, ProviderUnavailable, StartFailed
 from gascity.runs.ids import new_run_id
 from gascity.session.provider import SessionProvider
 
@@ -20,12 +21,16 @@ KEPT_LINES = 200
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one action. `failure` is empty when it went well; `run` is what started."""
+    """What became of one action. `failure` is empty when it went well; `run` is what started.
+
+    `outage` says that the provider did not answer: the agent is not to blame.
+    """
 
     action: SessionAction
     event: Event
     run: str = ""
     failure: str = ""
+    outage: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +42,19 @@ class Hands:
     grace: float
     runs_folder: str
 
-    def carry_out(self, actions: Sequence[SessionAction]) -> list[Outcome]:
+    def carry_out(
+        self, actions: Sequence[SessionAction], no_more_starts: Callable[[], bool]
+    ) -> list[Outcome]:
         """Do one session's actions in order; after one that fails the rest is left undone."""
+        run, words = self._last_words(actions)
         outcomes: list[Outcome] = []
         for action in actions:
+            if isinstance(action, Start) and no_more_starts():
+                break
             outcomes.append(self._do(action))
             if outcomes[-1].failure:
                 break
+        self._keep(run, words)  # in the end: an agent is down meanwhile
         return outcomes
 
     def _do(self, action: SessionAction) -> Outcome:
@@ -57,29 +68,28 @@ class Hands:
                     return self._drain(action)
                 case Undrain():
                     return self._undrain(action)
+        except ProviderUnavailable as problem:
+            return failed(action, problem.message, outage=True)
         except GascityError as problem:
-            return _failed(action, _sentence(problem))
+            return failed(action, self._sentence(action, problem))
         except Exception as problem:  # noqa: BLE001  a provider is foreign code: its bug is an outcome
-            return _failed(action, f"{type(problem).__name__}: {problem}")
+            return failed(action, f"{type(problem).__name__}: {problem}")
 
     def _start(self, action: Start) -> Outcome:
         run = new_run_id()
         spec = action.spec
         provider = self.providers[spec.provider]
-        words = self._last_words(provider, action) if action.ended_run else ""
-        try:
-            Agent(spec, provider, self.home).start(
-                run,
-                datetime.now(),  # noqa: DTZ005  a beacon is read by people: local time
-            )
-        finally:
-            self._keep(action.ended_run, words)  # after the start: an agent is down meanwhile
+        agent = Agent(spec, provider, self.home)
+        agent.start(run, datetime.now())  # noqa: DTZ005  a beacon is read by people: local time
+        if agent.has_steps_after_creation:
+            provider.remove_meta(spec.session, STARTING, timeout=TIMEOUT)
         event = Event(EventType.SESSION_STARTED, spec.name, spec.session, run, action.why)
         return Outcome(action, event, run=run)
 
     def _stop(self, action: Stop) -> Outcome:
-        provider = self.providers[action.provider]
-        provider.stop(action.session, grace=self.grace, timeout=self.grace + TIMEOUT)
+        self.providers[action.provider].stop(
+            action.session, grace=self.grace, timeout=self.grace + TIMEOUT
+        )
         return _done(action, EventType.SESSION_STOPPED)
 
     def _drain(self, action: Drain) -> Outcome:
@@ -90,11 +100,24 @@ class Hands:
         self.providers[action.provider].remove_meta(action.session, DRAIN, timeout=TIMEOUT)
         return _done(action, EventType.SESSION_UNDRAINED)
 
-    def _last_words(self, provider: SessionProvider, action: Start) -> str:
-        """Return what an ended session showed last: the next one begins with a clean page."""
-        with contextlib.suppress(GascityError):
-            return provider.peek(action.session, KEPT_LINES, timeout=TIMEOUT)
-        return ""
+    def _sentence(self, action: SessionAction, problem: GascityError) -> str:
+        """Give the reason and, of a start that failed, the last thing it said, without secrets."""
+        if not isinstance(problem, StartFailed) or not isinstance(action, Start):
+            return problem.message
+        said = problem.output.strip().splitlines()
+        text = f"{problem.message} (its last line: {said[-1].strip()})" if said else problem.message
+        passed = {key: self.home.ambient.get(key, "") for key in action.spec.pass_env}
+        return conceal(text, secret_values({**passed, **action.spec.env}))
+
+    def _last_words(self, actions: Sequence[SessionAction]) -> tuple[str, str]:
+        """Return which run ended, if one did, and what it showed last: the page is cleared next."""
+        for action in actions:
+            if isinstance(action, Start) and action.ended_run:
+                with contextlib.suppress(GascityError):
+                    provider = self.providers[action.provider]
+                    words = provider.peek(action.session, KEPT_LINES, timeout=TIMEOUT)
+                    return action.ended_run, words
+        return "", ""
 
     def _keep(self, run: str, words: str) -> None:
         if not words:
@@ -106,17 +129,20 @@ class Hands:
                 file.write(words)
 
 
+def failed(action: SessionAction, why: str, *, outage: bool = False) -> Outcome:
+    """Return the outcome of an action that failed."""
+    agent = action.spec.name if isinstance(action, Start) else action.agent
+    event = Event(_FAILED[type(action)], agent, action.session, "", why)
+    return Outcome(action, event, failure=why, outage=outage)
+
+
+_FAILED = {
+    Start: EventType.START_FAILED,
+    Stop: EventType.STOP_FAILED,
+    Drain: EventType.DRAIN_FAILED,
+    Undrain: EventType.DRAIN_FAILED,
+}
+
+
 def _done(action: Stop | Drain | Undrain, kind: EventType) -> Outcome:
     return Outcome(action, Event(kind, action.agent, action.session, "", action.why))
-
-
-def _failed(action: SessionAction, why: str) -> Outcome:
-    agent = action.spec.name if isinstance(action, Start) else action.agent
-    kind = EventType.START_FAILED if isinstance(action, Start) else EventType.STOP_FAILED
-    return Outcome(action, Event(kind, agent, action.session, "", why), failure=why)
-
-
-def _sentence(problem: GascityError) -> str:
-    """Give the reason and, of a start that failed, the last thing it said."""
-    said = problem.output.strip().splitlines() if isinstance(problem, StartFailed) else []
-    return f"{problem.message} (its last line: {said[-1].strip()})" if said else problem.message

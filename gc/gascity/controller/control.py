@@ -29,6 +29,7 @@ class ControlSocket:
         self._post = post
         self._open = 0
         self._changed = threading.Condition()
+        self._closed = threading.Event()
         self._server = unixsocket.listen(path)
         threading.Thread(target=self._accept, name="control", daemon=True).start()
 
@@ -40,14 +41,16 @@ class ControlSocket:
         with self._changed:
             while self._open and time.monotonic() < deadline:
                 self._changed.wait(deadline - time.monotonic())
+        self._closed.set()
         self._server.close()
 
     def _accept(self) -> None:
-        while True:
+        while not self._closed.is_set():
             try:
                 connection, _ = self._server.accept()
-            except OSError:
-                return
+            except OSError:  # out of descriptors, perhaps: that passes
+                self._closed.wait(0.1)
+                continue
             if not unixsocket.peer_is_me(connection):
                 connection.close()
                 continue

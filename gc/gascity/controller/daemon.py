@@ -35,7 +35,7 @@ def run_city(path: Path, *, report: Callable[[Event], None], ready: Callable[[Ci
     lock = CityLock(place.lock)
     lock.acquire()
     journal = Journal(place.journal)
-    providers = open_providers(city, place)
+    providers = open_providers(city, place, journal.remembered())
     hands = Hands(providers, home_of(city), city.daemon.shutdown_timeout, place.runs)
     controller = Controller(city, providers, journal, hands, report=report)
     control = ControlSocket(place.socket, controller.post)

@@ -1,36 +1,59 @@
-"""What is being done, and to which session: at most one thing at a time to each.
+"""What is being done, and to which session.
 
 A session is occupied while something is done to it, when something was done to it after the look
-began (that look is older than the deed), and for a while after it would not end.
+at it began (that look is older than the deed), and for a while after a deed failed. A deed that
+does not come back within its time is given up; what it reports later is not listened to.
 """
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 
-from gascity.controller.act import Hands, Outcome
+from gascity.agent import START_TIMEOUT, TIMEOUT
+from gascity.controller.act import Hands, Outcome, failed
 from gascity.controller.messages import Acted, Message
 from gascity.controller.workers import Workers
 from gascity.core.actions import Drain, SessionAction, Start, Stop, Undrain
 from gascity.core.memory import Memory, after_failed_start, after_start, after_stop
 
-RETRY_STOP = 5.0  # how long a session that would not end is left alone
-STOPPING = "stopping"
-DOING = {Start: "starting", Stop: STOPPING, Drain: "draining", Undrain: "taking the drain back"}
+RETRY = 5.0  # how long a session is left alone after a deed that failed
+DOING = {Start: "starting", Stop: "stopping", Drain: "draining", Undrain: "taking the drain back"}
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """One session's actions, on their way. `deadline` is monotonic."""
+
+    number: int
+    actions: tuple[SessionAction, ...]
+    deadline: float
+
+    @property
+    def starts(self) -> bool:
+        """Whether it brings a session up in the end."""
+        return any(isinstance(action, Start) for action in self.actions)
+
+    def __str__(self) -> str:
+        last = self.actions[-1]
+        return f"{DOING[type(last)]}: {last.why}"
 
 
 class Deeds:
     """The deeds of one controller. Used by the loop's thread alone."""
 
     def __init__(self, hands: Hands, workers: Workers, post: Callable[[Message], None]) -> None:
-        self.under_way: dict[str, str] = {}
         self._hands = hands
         self._workers = workers
         self._post = post
-        self._touched: dict[str, float] = {}
+        self._under_way: dict[str, list[Deed]] = {}
+        self._touched: dict[str, tuple[float, str]] = {}
         self._resting: dict[str, float] = {}
+        self._count = 0
+        self._no_more_starts = threading.Event()
 
     def begin(self, actions: Iterable[SessionAction]) -> None:
         """Have the actions carried out, those on one session in their order."""
@@ -38,48 +61,101 @@ class Deeds:
         for action in actions:
             chains.setdefault(action.session, []).append(action)
         for session, chain in chains.items():
-            self.under_way[session] = f"{DOING[type(chain[-1])]}: {chain[-1].why}"
-            self._workers.submit(partial(self._carry_out, session, chain))
+            self._count += 1
+            allowed = len(chain) * (self._hands.grace + TIMEOUT) + START_TIMEOUT
+            deed = Deed(self._count, tuple(chain), time.monotonic() + allowed)
+            self._under_way.setdefault(session, []).append(deed)
+            self._workers.submit(partial(self._carry_out, session, deed))
 
-    def end(self, acted: Acted, memory: Memory, now: float) -> Memory:
-        """Take note that actions are done; return what is remembered after them."""
-        self.under_way.pop(acted.session, None)
-        self._touched[acted.session] = time.monotonic()
+    def end(self, acted: Acted, memory: Memory, now: float) -> Memory | None:
+        """Take note that a deed is done; return the memory after it, or None if it was given up."""
+        deeds = self._under_way.get(acted.session, [])
+        if not any(deed.number == acted.number for deed in deeds):
+            return None
+        left = [deed for deed in deeds if deed.number != acted.number]
+        if left:
+            self._under_way[acted.session] = left
+        else:
+            del self._under_way[acted.session]
         for outcome in acted.outcomes:
-            if outcome.failure and not isinstance(outcome.action, Start):
-                self._resting[acted.session] = now + RETRY_STOP
+            self._touched[acted.session] = (time.monotonic(), outcome.action.provider)
+            if outcome.failure and (outcome.outage or not isinstance(outcome.action, Start)):
+                self._resting[acted.session] = now + RETRY
             memory = after(memory, outcome, now)
         return memory
 
-    def occupied(self, look_began: float, now: float) -> dict[str, str]:
-        """Return the sessions that a plan has to leave alone, and why."""
-        self._resting = {name: until for name, until in self._resting.items() if until > now}
-        self._touched = {name: at for name, at in self._touched.items() if at >= look_began}
-        busy = dict.fromkeys(self._touched, "something was done to it a moment ago")
-        busy |= dict.fromkeys(self._resting, "it would not end; it is tried again soon")
-        return busy | self.under_way
+    def overdue(self) -> list[Acted]:
+        """Return what has to be said for deeds that did not come back in time."""
+        now = time.monotonic()
+        why = "the provider did not come back from it"
+        return [
+            Acted(session, deed.number, (failed(deed.actions[-1], why),))
+            for session, deeds in self._under_way.items()
+            for deed in deeds
+            if now >= deed.deadline
+        ]
 
-    def outran_the_look(self) -> bool:
+    def occupied(self, look_began: Callable[[str], float], now: float) -> dict[str, str]:
+        """Return the sessions that a plan has to leave alone, and why."""
+        self.end_rests(now)
+        self._touched = {
+            name: (at, provider)
+            for name, (at, provider) in self._touched.items()
+            if at >= look_began(provider)
+        }
+        busy = dict.fromkeys(self._touched, "something was done to it a moment ago")
+        busy |= dict.fromkeys(self._resting, "the last try failed; it is tried again soon")
+        return busy | {name: str(deeds[-1]) for name, deeds in self._under_way.items()}
+
+    def occupied_at_the_end(self) -> dict[str, str]:
+        """Return what is occupied while the city ends: a start must not delay its own stop."""
+        stopping = {
+            name: str(deeds[-1])
+            for name, deeds in self._under_way.items()
+            if any(not deed.starts for deed in deeds)
+        }
+        return dict.fromkeys(self._resting, "the last try failed") | stopping
+
+    def end_rests(self, now: float) -> None:
+        """Forget rests that are over."""
+        self._resting = {name: until for name, until in self._resting.items() if until > now}
+
+    def refuse_starts(self) -> None:
+        """From now on bring nothing up any more, not even what was already planned."""
+        self._no_more_starts.set()
+
+    def in_hand(self, session: str = "") -> bool:
+        """Tell whether something is being done, to this session or at all."""
+        return session in self._under_way if session else bool(self._under_way)
+
+    def starting(self) -> bool:
+        """Tell whether something is being brought up."""
+        return any(deed.starts for deeds in self._under_way.values() for deed in deeds)
+
+    def outran_a_look(self) -> bool:
         """Tell whether the last look is older than a deed, so that another one is needed."""
         return bool(self._touched)
 
     def timers(self) -> Iterable[float]:
-        """Return when a session that would not end may be tried again."""
+        """Return when sessions may be tried again."""
         return self._resting.values()
 
-    def _carry_out(self, session: str, chain: list[SessionAction]) -> None:
-        self._post(Acted(session, tuple(self._hands.carry_out(chain))))
+    def patience(self) -> float:
+        """Return how long until a deed is overdue."""
+        deadlines = [deed.deadline for deeds in self._under_way.values() for deed in deeds]
+        return max(min(deadlines, default=float("inf")) - time.monotonic(), 0.0)
 
-
-def only_stops(busy: Mapping[str, str]) -> dict[str, str]:
-    """Return what is occupied when the city ends: a start under way must not delay that."""
-    return {name: what for name, what in busy.items() if what.startswith(STOPPING)}
+    def _carry_out(self, session: str, deed: Deed) -> None:
+        outcomes = self._hands.carry_out(deed.actions, self._no_more_starts.is_set)
+        self._post(Acted(session, deed.number, tuple(outcomes)))
 
 
 def after(memory: Memory, outcome: Outcome, now: float) -> Memory:
-    """Return what is remembered after an outcome."""
+    """Return what is remembered after an outcome. An outage is nobody's failure."""
     session = outcome.action.session
     match outcome.action:
+        case Start() if outcome.outage:
+            return memory
         case Start() if outcome.failure:
             return after_failed_start(memory, session, now=now, why=outcome.failure)
         case Start(spec):

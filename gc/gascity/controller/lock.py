@@ -8,8 +8,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import time
 
-from gascity.errors import CityHeld
+from gascity.errors import CityHeld, GascityError
+
+PATIENCE = 0.5
 
 
 class CityLock:
@@ -20,16 +23,23 @@ class CityLock:
         self._file = -1
 
     def acquire(self) -> None:
-        """Take the lock; raises CityHeld, naming the holder, when another process has it."""
-        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        """Take the lock; raises CityHeld, naming the holder, when another process has it.
+
+        Tries for a moment: one who only looks whether the city is held holds it for that long.
+        """
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as problem:
-            os.close(file)
-            raise CityHeld(
-                f"another controller holds this city: {self._holder()}",
-                hint="`gc status` shows it, `gc stop` ends the city and the controller",
-            ) from problem
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as problem:
+            raise GascityError(f"{self._path} cannot be opened: {problem.strerror}") from problem
+        deadline = time.monotonic() + PATIENCE
+        while not _locked(file):
+            if time.monotonic() >= deadline:
+                os.close(file)
+                raise CityHeld(
+                    f"another controller holds this city: {self._holder()}",
+                    hint="`gc status` shows it, `gc stop` ends the city and the controller",
+                )
+            time.sleep(0.01)
         os.ftruncate(file, 0)
         os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
         self._file = file
@@ -43,6 +53,14 @@ class CityLock:
     def _holder(self) -> str:
         pid = holder(self._path)
         return f"process {pid}" if pid is not None else "a process that has not said its name yet"
+
+
+def _locked(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def holder(path: str) -> int | None:

@@ -1,13 +1,15 @@
-"""Looks at the world: one question to every provider, and all their answers.
+"""Looks at the world: each provider is asked on its own, so a slow one delays nobody else.
 
-A look is complete when each provider has answered or its time is up. At most one look is under way;
-a provider that is stuck is `Unseen`, and the late answer of an old look is not taken for a new one.
+What was seen last stands until the next answer, or until the time for that is up: then the
+provider is `Unseen`. A provider is never asked again while a question to it is open, so one that is
+stuck costs one thread.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from gascity.controller.messages import Looked, Message
@@ -21,6 +23,16 @@ PACE = 0.025  # looks this far apart keep a burst of news from becoming a burst 
 LIMIT = TIMEOUT + 1.0
 
 
+@dataclass(slots=True)
+class _Question:
+    """The state of one provider: `began` is when the last look at it began."""
+
+    due: bool = True
+    began: float = 0.0
+    is_open: bool = False
+    given_up: bool = False
+
+
 class Looks:
     """The looks of one controller. Used by the loop's thread alone."""
 
@@ -29,54 +41,67 @@ class Looks:
         providers: Mapping[str, SessionProvider],
         specs: Iterable[AgentSpec],
         post: Callable[[Message], None],
-        now: Callable[[], float],
     ) -> None:
         self.seen: dict[str, Observation] = {}
-        self.began = 0.0
-        self.under_way = False
+        self._began: dict[str, float] = {}
         self._providers = providers
         self._specs = {
             name: [spec for spec in specs if spec.provider == name] for name in providers
         }
         self._post = post
-        self._now = now
-        self._missing: set[str] = set()
-        self._number = 0
+        self._questions = {name: _Question() for name in providers}
         self._workers = Workers(few=len(providers))  # a look never queues behind a slow start
 
+    def want(self) -> None:
+        """Have every provider looked at again, as soon as its pace and its last answer allow."""
+        for question in self._questions.values():
+            question.due = True
+
     def begin(self) -> None:
-        """Ask every provider."""
-        self.began = time.monotonic()
-        self.under_way = True
-        self._number += 1
-        self._missing = set(self._providers)
-        for name in self._providers:
-            self._workers.submit(partial(self._ask, name, self._number))
+        """Ask every provider that is due and may be asked."""
+        now = time.monotonic()
+        for name, question in self._questions.items():
+            if question.due and not question.is_open and now >= question.began + PACE:
+                question.due, question.is_open, question.given_up = False, True, False
+                question.began = now
+                self._workers.submit(partial(self._ask, name))
 
-    def rest(self) -> float:
-        """Return how long until the next look may begin: none after a quiet moment."""
-        return self.began + PACE - time.monotonic()
-
-    def time_left(self) -> float:
-        """Return how long the look under way may still take."""
-        return self.began + LIMIT - time.monotonic()
+    def patience(self) -> float | None:
+        """Return how long until something has to be done about a look; None: only when asked."""
+        now = time.monotonic()
+        moments = [
+            question.began + (LIMIT if question.is_open else PACE) - now
+            for question in self._questions.values()
+            if (question.is_open and not question.given_up)
+            or (question.due and not question.is_open)
+        ]
+        return max(min(moments), 0.0) if moments else None
 
     def silent(self) -> list[Looked]:
-        """Return, when the time is up, what has to be said for providers that did not answer."""
-        if not self.under_way or self.time_left() > 0:
-            return []
-        reason = f"it did not answer within {LIMIT:g} s"
-        return [Looked(name, Unseen(reason), self._number) for name in sorted(self._missing)]
+        """Return what has to be said for providers whose time is up."""
+        now = time.monotonic()
+        late = []
+        for name, question in self._questions.items():
+            if question.is_open and not question.given_up and now >= question.began + LIMIT:
+                question.given_up = True
+                reason = Unseen(f"it did not answer within {LIMIT:g} s")
+                late.append(Looked(name, reason, still_open=True))
+        return late
 
-    def take(self, looked: Looked) -> bool:
-        """Take an answer; tell whether it completes the look."""
-        if looked.number != self._number or looked.provider not in self._missing:
-            return False
+    def take(self, looked: Looked) -> None:
+        """Take an answer, or the lack of one, as what was seen last."""
+        question = self._questions[looked.provider]
+        question.is_open = looked.still_open
         self.seen[looked.provider] = looked.observation
-        self._missing.discard(looked.provider)
-        self.under_way = bool(self._missing)
-        return not self.under_way
+        self._began[looked.provider] = question.began
 
-    def _ask(self, name: str, number: int) -> None:
-        answer = look(self._providers[name], self._specs[name], self._now())
-        self._post(Looked(name, answer, number))
+    def began(self, provider: str) -> float:
+        """Return when the look that gave the present answer of a provider began."""
+        return self._began.get(provider, 0.0)
+
+    def never_answered(self) -> list[str]:
+        """Return the providers nothing is known of yet."""
+        return [name for name in self._providers if name not in self.seen]
+
+    def _ask(self, name: str) -> None:
+        self._post(Looked(name, look(self._providers[name], self._specs[name])))

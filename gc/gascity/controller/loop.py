@@ -1,13 +1,14 @@
 """The controller: observe, plan, act, journal, again and again.
 
 One thread owns everything here and never makes a blocking call: it reads messages, and workers
-write them. A message wakes the loop, the loop asks the providers, their answers make a tick. Two
-things keep a tick honest: a session that something is being done to is left out of it, and so is
-one to which something was done after the look began, because that look is older than the deed.
+write them. A message wakes the loop, the loop has the providers looked at (`looks`), an answer
+makes a tick, and a tick makes deeds (`deeds`). A tick leaves alone what is being done to, and what
+was done to after the look at it began, because that look is older than the deed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import queue
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -16,7 +17,7 @@ from functools import partial
 from gascity.controller import demand
 from gascity.controller.act import Hands
 from gascity.controller.clock import Clock
-from gascity.controller.deeds import Deeds, only_stops
+from gascity.controller.deeds import Deeds
 from gascity.controller.looks import Looks
 from gascity.controller.messages import Acted, Asked, Counted, Leave, Looked, Message, Wake
 from gascity.controller.observe import seen_sessions
@@ -32,6 +33,8 @@ from gascity.errors import GascityError
 from gascity.journal.store import Journal
 from gascity.patrol.sinks import send
 from gascity.session.provider import SessionProvider
+
+MOST_UNTOLD = 10_000  # events kept in memory while the journal cannot be written
 
 
 class Controller:
@@ -50,7 +53,7 @@ class Controller:
         self.city = city
         self.memory: Memory = journal.remembered()
         self.views: tuple[AgentView, ...] = ()
-        self.closing = False
+        self.leaving = ""
         self._providers = providers
         self._journal = journal
         self._ambient = dict(hands.home.ambient)
@@ -59,15 +62,15 @@ class Controller:
         self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._workers = Workers()
         self._requests = Requests(self)
-        self._looks = Looks(providers, list(declared(city.desired)), self.post, self.now)
-        self._due = True
-        self._deeds = Deeds(hands, self._workers, self.post)
+        self._looks = Looks(providers, list(declared(city.desired)), self.post)
+        self.deeds = Deeds(hands, self._workers, self.post)
+        self._closing = False
         self._demand: dict[str, int] = {}
+        self._counting: set[str] = set()
         self._wake_at: float | None = None
         self._patrol_at = 0.0
-        self._leaving = ""
+        self._unwritten: list[Event] = []
         self._journal_lost = False
-        self._untold: list[Event] = []
 
     # --- from other threads
 
@@ -85,61 +88,16 @@ class Controller:
         """Run until told to leave; return why."""
         watches = [provider.watch(self.wake) for provider in self._providers.values()]
         self._record([Event(EventType.CONTROLLER_STARTED)])
-        while not self._leaving:
+        while not self.leaving:
             self._receive()
-            now = self._clock.now()
-            if now >= self._patrol_at:
-                self._patrol(now)
-            self._due = self._due or any(timer <= now for timer in self._timers())
-            for looked in self._looks.silent():
-                self._looked(looked)
-            if self._due and not self._looks.under_way and self._looks.rest() <= 0:
-                self._due = False
-                self._looks.begin()
-            self._tell()
-        self._record([Event(EventType.CONTROLLER_STOPPED, message=self._leaving)])
-        self._tell()
+            self._mind_the_time()
+            self._looks.begin()
+            self._write()
+        self._record([Event(EventType.CONTROLLER_STOPPED, message=self.leaving)])
+        self._write()
         for watch in watches:
             watch.close()
-        return self._leaving
-
-    def now(self) -> float:
-        """Return the time on the controller's clock."""
-        return self._clock.now()
-
-    def leave(self, why: str) -> None:
-        """End the loop after the present message."""
-        self._leaving = why
-
-    def look_again(self) -> None:
-        """Have a new look before anything else is decided."""
-        self._due = True
-
-    def sessions(self) -> dict[str, SessionState]:
-        """Return this city's sessions as last seen."""
-        found = seen_sessions(self._looks.seen)
-        mine = self.city.desired.city_id
-        return {name: state for name, state in found.items() if state.meta.get(CITY_ID) == mine}
-
-    def unseen(self) -> dict[str, str]:
-        """Return the providers that did not answer, with the reason."""
-        return {
-            name: seen.reason for name, seen in self._looks.seen.items() if isinstance(seen, Unseen)
-        }
-
-    def in_hand(self) -> Mapping[str, str]:
-        """Return what is being done right now, by session."""
-        return self._deeds.under_way
-
-    def submit(self, job: Callable[[], None]) -> None:
-        """Have a worker do something that blocks."""
-        self._workers.submit(job)
-
-    def provider(self, name: str) -> SessionProvider:
-        """Return a provider by name."""
-        return self._providers[name]
-
-    # --- messages
+        return self.leaving
 
     def _receive(self) -> None:
         try:
@@ -153,101 +111,165 @@ class Controller:
             except queue.Empty:
                 return
 
-    def _timers(self) -> list[float]:
-        timers = [*self._deeds.timers(), *self._requests.deadlines()]
-        return timers if self._wake_at is None else [*timers, self._wake_at]
-
     def _patience(self) -> float:
         """Return how long nothing needs doing, if nobody writes."""
-        if self._looks.under_way:  # only an answer, or the lack of one, brings it further
-            return max(self._looks.time_left(), 0.0)
-        if self._due:
-            return max(self._looks.rest(), 0.0)
-        return max(min([self._patrol_at, *self._timers()]) - self._clock.now(), 0.0)
+        times = [self._patrol_at, *self._timers()]
+        looks = self._looks.patience()
+        patience = min(min(times) - self._clock.now(), self.deeds.patience())
+        return max(patience if looks is None else min(patience, looks), 0.0)
+
+    def _timers(self) -> list[float]:
+        timers = [*self.deeds.timers(), *self._requests.deadlines()]
+        return timers if self._wake_at is None else [*timers, self._wake_at]
+
+    def _mind_the_time(self) -> None:
+        now = self._clock.now()
+        if now >= self._patrol_at:
+            self._patrol(now)
+        if any(timer <= now for timer in self._timers()):
+            self._wake_at = None
+            self.deeds.end_rests(now)
+            self._requests.expire()
+            self._looks.want()
+        for looked in self._looks.silent():
+            self._looked(looked)
+        for acted in self.deeds.overdue():
+            self._acted(acted)
 
     def _handle(self, message: Message) -> None:
         match message:
             case Wake():
-                self._due = True
+                self._looks.want()
             case Looked():
                 self._looked(message)
             case Acted():
                 self._acted(message)
             case Counted(pool, size):
-                if size is not None:
+                self._counting.discard(pool)
+                if size is not None and self._demand.get(pool) != size:
                     self._demand[pool] = size
-                self._due = True
+                    self._looks.want()
             case Leave(why):
-                self._leaving = why
+                self.leaving = why
             case Asked():
                 self._requests.take(message)
+
+    # --- what requests may see and do
+
+    def now(self) -> float:
+        """Return the time on the controller's clock."""
+        return self._clock.now()
+
+    def look_again(self) -> None:
+        """Have a new look at everything."""
+        self._looks.want()
+
+    def close_the_city(self) -> None:
+        """End every session from now on, start nothing more, and leave when all is gone."""
+        self._closing = True
+        self.deeds.refuse_starts()
+        self._looks.want()
+
+    def sessions(self) -> dict[str, SessionState]:
+        """Return this city's sessions as last seen."""
+        found = seen_sessions(self._looks.seen)
+        mine = self.city.desired.city_id
+        return {name: state for name, state in found.items() if state.meta.get(CITY_ID) == mine}
+
+    def unseen(self) -> dict[str, str]:
+        """Return the providers that did not answer, with the reason."""
+        silent = {
+            name: seen.reason for name, seen in self._looks.seen.items() if isinstance(seen, Unseen)
+        }
+        return silent | dict.fromkeys(self._looks.never_answered(), "it has not answered yet")
+
+    def submit(self, job: Callable[[], None]) -> None:
+        """Have a worker do something that blocks."""
+        self._workers.submit(job)
+
+    def provider(self, name: str) -> SessionProvider:
+        """Return a provider by name."""
+        return self._providers[name]
+
+    def remember(self, memory: Memory, events: Iterable[Event] = ()) -> None:
+        """Take a change of memory that a person asked for, and keep it."""
+        self.memory = memory
+        self._record(events)
 
     # --- observe
 
     def _patrol(self, now: float) -> None:
         self._patrol_at = now + self.city.daemon.patrol_interval
-        self._due = True
+        self._looks.want()
         for pool in self.city.desired.pools:
-            if pool.check:
-                self._workers.submit(self._counting(pool))
+            if pool.check and pool.name not in self._counting:
+                self._counting.add(pool.name)
+                self._workers.submit(partial(self._count, pool))
 
-    def _counting(self, pool: PoolSpec) -> Callable[[], None]:
-        def job() -> None:
-            self.post(Counted(pool.name, demand.ask(pool, self._ambient)))
-
-        return job
+    def _count(self, pool: PoolSpec) -> None:
+        self.post(Counted(pool.name, demand.ask(pool, self._ambient)))
 
     def _looked(self, looked: Looked) -> None:
         was_lost = isinstance(self._looks.seen.get(looked.provider), Unseen)
-        complete = self._looks.take(looked)
-        self._note_outage(looked.provider, was_lost=was_lost)
-        if complete:
-            self._tick()
-
-    def _note_outage(self, provider: str, *, was_lost: bool) -> None:
-        match self._looks.seen.get(provider):
+        self._looks.take(looked)
+        match looked.observation:
             case Unseen(reason) if not was_lost:
-                self._record([Event(EventType.PROVIDER_LOST, message=f"{provider}: {reason}")])
+                text = f"{looked.provider}: {reason}"
+                self._record([Event(EventType.PROVIDER_LOST, message=text)])
             case Seen() if was_lost:
-                self._record([Event(EventType.PROVIDER_BACK, message=f"{provider} answers again")])
+                text = f"{looked.provider} answers again"
+                self._record([Event(EventType.PROVIDER_BACK, message=text)])
             case _:
                 pass
+        self._tick()
 
     # --- plan
 
     def _tick(self) -> None:
         now = self._clock.now()
         result = plan(self._desired(), self._observed(now), self.memory, now)
-        if not self.closing:
+        if not self._closing:
             self.memory = result.memory
             self.views = result.views
         self._wake_at = result.wake_at
         self._record(result.events)
-        self._tell()  # what was counted is kept before it is acted on
+        self._write()  # what was counted is kept before it is acted on
         actions = [action for action in result.actions if not isinstance(action, Alert)]
-        self._deeds.begin(map(_for_the_end, actions) if self.closing else actions)
+        self.deeds.begin(map(_for_the_end, actions) if self._closing else actions)
         for alert in result.actions:
             if isinstance(alert, Alert):
                 self._alert(alert)
         self._requests.after_tick()
+        if self._closing and self._all_is_gone():
+            self.leaving = "the city was stopped"
+            self._requests.after_tick()
 
     def _desired(self) -> Desired:
         wanted = self.city.desired
-        return Desired(wanted.city, wanted.city_id) if self.closing else wanted
+        return Desired(wanted.city, wanted.city_id) if self._closing else wanted
 
     def _observed(self, now: float) -> Observed:
-        busy = self._deeds.occupied(self._looks.began, now)
-        self._due = self._due or self._deeds.outran_the_look()
+        busy = self.deeds.occupied(self._looks.began, now)
+        if self.deeds.outran_a_look():
+            self._looks.want()
         return Observed(
-            dict(self._looks.seen), dict(self._demand), only_stops(busy) if self.closing else busy
+            dict(self._looks.seen),
+            dict(self._demand),
+            self.deeds.occupied_at_the_end() if self._closing else busy,
         )
+
+    def _all_is_gone(self) -> bool:
+        waits = self.deeds.in_hand() or self.deeds.outran_a_look()
+        return not (waits or self.sessions() or self.unseen())
 
     # --- act
 
     def _acted(self, acted: Acted) -> None:
-        self.memory = self._deeds.end(acted, self.memory, self._clock.now())
-        self._record(outcome.event for outcome in acted.outcomes)
-        self._due = True
+        memory = self.deeds.end(acted, self.memory, self._clock.now())
+        if memory is not None:
+            self.memory = memory
+            self._record(outcome.event for outcome in acted.outcomes)
+        self._looks.want()
 
     def _alert(self, alert: Alert) -> None:
         self._record([Event(EventType.ALERT_RAISED, alert.agent, message=alert.text)])
@@ -260,25 +282,26 @@ class Controller:
     # --- journal
 
     def _record(self, events: Iterable[Event]) -> None:
-        self._untold += events
+        for event in events:
+            self._unwritten.append(event)
+            self._tell(event)
 
-    def _tell(self) -> None:
-        """Write down what happened since the last time, in one transaction, and report it."""
-        told, self._untold = self._untold, []
-        try:
-            self._journal.record(self._clock.now(), told, self.memory)
-            self._journal_lost = False
-        except GascityError as problem:  # a full disk must not end the supervision
-            if not self._journal_lost:
-                told.append(Event(EventType.JOURNAL_LOST, message=problem.message))
-            self._journal_lost = True
-        for event in told:
+    def _tell(self, event: Event) -> None:
+        with contextlib.suppress(OSError, ValueError):  # a closed terminal must not end it
             self._report(event)
 
-    def remember(self, memory: Memory, events: Iterable[Event] = ()) -> None:
-        """Take a change of memory that a person asked for, and keep it."""
-        self.memory = memory
-        self._record(events)
+    def _write(self) -> None:
+        """Write what happened since the last time, in one transaction; keep it if that fails."""
+        try:
+            self._journal.record(self._clock.now(), self._unwritten, self.memory)
+        except GascityError as problem:  # a full disk must not end the supervision
+            if not self._journal_lost:
+                self._tell(Event(EventType.JOURNAL_LOST, message=problem.message))
+            self._journal_lost = True
+            self._unwritten = self._unwritten[-MOST_UNTOLD:]
+        else:
+            self._journal_lost = False
+            self._unwritten = []
 
 
 def _for_the_end(action: SessionAction) -> SessionAction:

@@ -17,18 +17,19 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """A provider answered the look of that number, or did not."""
+    """A provider answered, or its time is up and the question to it is `still_open`."""
 
     provider: str
     observation: Observation
-    number: int
+    still_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Acted:
-    """The actions on one session are done."""
+    """The deed of that number is done."""
 
     session: str
+    number: int
     outcomes: tuple[Outcome, ...]
 
 

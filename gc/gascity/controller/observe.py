@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -14,11 +15,11 @@ TIMEOUT = 5.0
 NEWBORN = 30.0  # a launcher may take this long until the agent's own process shows
 
 
-def look(provider: SessionProvider, specs: Iterable[AgentSpec], now: float) -> Observation:
+def look(provider: SessionProvider, specs: Iterable[AgentSpec]) -> Observation:
     """Return what `provider` sees, with the second layer of liveness asked where there is one."""
     try:
         sessions = dict(provider.observe(timeout=TIMEOUT))
-        _ask_for_processes(provider, sessions, specs, now)
+        _ask_for_processes(provider, sessions, specs)
     except GascityError as problem:
         return Unseen(problem.message)
     except Exception as problem:  # noqa: BLE001  a provider is foreign code: its bug is an outage
@@ -30,19 +31,19 @@ def _ask_for_processes(
     provider: SessionProvider,
     sessions: dict[str, SessionState],
     specs: Iterable[AgentSpec],
-    now: float,
 ) -> None:
     for spec in specs:
         state = sessions.get(spec.session)
         names = spec.hints.process_names
-        if state is None or not names or not isinstance(state.life, Alive) or _newborn(state, now):
+        if state is None or not names or not isinstance(state.life, Alive) or _newborn(state):
             continue
         if not provider.process_alive(spec.session, names, timeout=TIMEOUT):
             sessions[spec.session] = replace(state, agent_alive=False)
 
 
-def _newborn(state: SessionState, now: float) -> bool:
-    return state.created is not None and now - state.created < NEWBORN
+def _newborn(state: SessionState) -> bool:
+    """Tell whether it is young on the clock that its time of creation was read from."""
+    return state.created is not None and abs(time.time() - state.created) < NEWBORN
 
 
 def seen_sessions(observations: Mapping[str, Observation]) -> dict[str, SessionState]:

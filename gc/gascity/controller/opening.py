@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import pwd
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 from gascity.agent import Home
 from gascity.config.load import load_city
 from gascity.controller.place import Place
+from gascity.core.memory import Memory
 from gascity.core.model import City, declared
 from gascity.session.provider import CityContext, SessionProvider
 from gascity.session.registry import KNOWN, auto_provider, make_provider
@@ -26,23 +26,26 @@ def read_city(path: Path) -> City:
 
 
 def open_providers(
-    city: City, place: Place, names: Iterable[str] = ()
+    city: City, place: Place, memory: Memory | None = None
 ) -> dict[str, SessionProvider]:
-    """Return the providers that the city's agents use, or those named."""
-    used = set(names) or {spec.provider for spec in declared(city.desired)}
+    """Return the providers that the city's agents use, and those they were last seen on."""
+    used = {spec.provider for spec in declared(city.desired)}
+    if memory is not None:
+        used |= {agent.provider for agent in memory.agents.values() if agent.run}
+    used = {name for name in used if name and name in KNOWN}
     used = used or {auto_provider() if city.default_provider == "auto" else city.default_provider}
-    return {
-        name: make_provider(
-            name,
-            CityContext(
-                city=city.name,
-                city_id=city.desired.city_id,
-                state_dir=place.state,
-                settings=city.provider_settings.get(name, {}),
-            ),
-        )
-        for name in sorted(used)
-    }
+    return {name: open_provider(city, place, name) for name in sorted(used)}
+
+
+def open_provider(city: City, place: Place, name: str) -> SessionProvider:
+    """Return one provider that works for this city."""
+    context = CityContext(
+        city=city.name,
+        city_id=city.desired.city_id,
+        state_dir=place.state,
+        settings=city.provider_settings.get(name, {}),
+    )
+    return make_provider(name, context)
 
 
 def home_of(city: City) -> Home:

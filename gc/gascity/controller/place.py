@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from gascity.errors import GascityError
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -43,9 +45,17 @@ class Place:
         return os.path.join(self.state, "runs")
 
     def prepare(self) -> None:
-        """Make the folder, with a note that keeps it out of version control."""
-        os.makedirs(self.state, mode=0o700, exist_ok=True)
-        ignore = os.path.join(self.state, ".gitignore")
-        if not os.path.exists(ignore):
-            with open(ignore, "w", encoding="utf-8") as file:
-                file.write("*\n")
+        """Make the folder, with a note that keeps it out of version control.
+
+        Raises GascityError when that cannot be done.
+        """
+        try:
+            os.makedirs(self.state, mode=0o700, exist_ok=True)
+            ignore = os.path.join(self.state, ".gitignore")
+            if not os.path.exists(ignore):
+                with open(ignore, "w", encoding="utf-8") as file:
+                    file.write("*\n")
+        except OSError as problem:
+            raise GascityError(
+                f"the folder {self.state} cannot be made or written: {problem.strerror}"
+            ) from problem

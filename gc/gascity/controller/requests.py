@@ -2,7 +2,7 @@
 
 Some are answered by the next tick (status), some when the world has come round (stop, restart),
 some by a worker (nudge). Every one is answered: a condition that never comes true ends in an error
-at its deadline.
+at its deadline, and a question nobody can make sense of ends in one at once.
 """
 
 from __future__ import annotations
@@ -12,30 +12,31 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gascity.agent import TIMEOUT
+from gascity.agent import START_TIMEOUT, TIMEOUT
 from gascity.controller.messages import Answer, Asked
 from gascity.controller.status import status_document
 from gascity.core import memory as remembering
 from gascity.core.actions import Event, EventType
 from gascity.core.model import AgentSpec, declared
 from gascity.core.observed import AGENT
-from gascity.core.views import State
+from gascity.core.views import AgentView, State
 from gascity.errors import GascityError, NotFound, StopTimedOut, UsageError
 
 if TYPE_CHECKING:
     from gascity.controller.loop import Controller
 
-PATIENCE = 60.0
+Ready = Callable[[], object | GascityError | None]
+STATUS_PATIENCE = 2.0  # then what is known already has to do
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     """A question whose answer depends on the world: `ready` gives it, or None for not yet."""
 
-    ready: Callable[[], object | GascityError | None]
+    ready: Ready
     answer: Answer
     deadline: float
-    late: Callable[[], GascityError]
+    late: Callable[[], object | GascityError]
 
 
 class Requests:
@@ -65,16 +66,23 @@ class Requests:
 
     def after_tick(self) -> None:
         """Answer what can be answered now."""
-        still: list[_Waiting] = []
-        for waiting in self._waiting:
-            value = waiting.ready()
-            if value is None and self._controller.now() >= waiting.deadline:
-                value = waiting.late()
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            value = one.ready()
             if value is None:
-                still.append(waiting)
+                self._waiting.append(one)
             else:
-                waiting.answer(value)
-        self._waiting = still
+                one.answer(value)
+
+    def expire(self) -> None:
+        """Answer what has waited too long."""
+        now = self._controller.now()
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            if one.deadline <= now:
+                one.answer(one.late())
+            else:
+                self._waiting.append(one)
 
     def deadlines(self) -> list[float]:
         """Return when the open questions must be answered."""
@@ -89,29 +97,29 @@ class Requests:
         def ready() -> object:
             return status_document(controller.city.name, os.getpid(), controller.views)
 
-        self._wait(asked, ready, PATIENCE, lambda: GascityError("no tick ended in time"))
+        self._wait(asked, ready, STATUS_PATIENCE, ready)
 
     def _stop(self, asked: Asked) -> None:
-        """End every session, then the controller."""
+        """End every session, then the controller. It goes on trying after its answer is late."""
         controller = self._controller
-        controller.closing = True
         stopped: set[str] = set()
 
         def ready() -> object | None:
             stopped.update(state.meta.get(AGENT, "") for state in controller.sessions().values())
-            if controller.sessions() or controller.in_hand() or controller.unseen():
-                return None
-            controller.leave("the city was stopped")
-            return {"stopped": sorted(stopped)}
+            return {"stopped": sorted(stopped)} if controller.leaving else None
 
         def late() -> GascityError:
-            controller.closing = False
-            left = ", ".join(sorted(controller.sessions())) or "none seen"
-            silent = "; ".join(f"{name}: {why}" for name, why in controller.unseen().items())
-            return StopTimedOut(f"not all sessions ended; left: {left}. {silent}".strip())
+            left = ", ".join(sorted(controller.sessions())) or "none that can be seen"
+            return StopTimedOut(
+                f"not all sessions have ended; left: {left}{_silent(controller)}",
+                hint="the controller goes on trying and leaves when all is gone",
+            )
 
-        grace = controller.city.daemon.shutdown_timeout
-        self._wait(asked, ready, grace + TIMEOUT, late)
+        patience = controller.city.daemon.shutdown_timeout + TIMEOUT
+        if controller.deeds.starting():
+            patience += START_TIMEOUT
+        controller.close_the_city()
+        self._wait(asked, ready, patience, late)
 
     def _stop_agents(self, asked: Asked) -> None:
         controller = self._controller
@@ -122,72 +130,59 @@ class Requests:
         controller.remember(
             memory,
             [
-                Event(EventType.AGENT_HELD, s.name, s.session, message=remembering.HELD)
-                for s in specs
+                Event(EventType.AGENT_HELD, spec.name, spec.session, message=remembering.HELD)
+                for spec in specs
             ],
         )
 
+        def left() -> list[str]:
+            unseen = controller.unseen()
+            sessions = controller.sessions()
+            return [
+                spec.name
+                for spec in specs
+                if spec.provider in unseen
+                or spec.session in sessions
+                or controller.deeds.in_hand(spec.session)
+            ]
+
         def ready() -> object | None:
-            left = [s.name for s in specs if s.session in controller.sessions()]
-            busy = [s.name for s in specs if s.session in controller.in_hand()]
-            return None if left or busy else {"stopped": [spec.name for spec in specs]}
+            return None if left() else {"stopped": [spec.name for spec in specs]}
 
         def late() -> GascityError:
-            left = [s.name for s in specs if s.session in controller.sessions()]
-            return StopTimedOut(f"still there: {', '.join(left)}")
+            return StopTimedOut(f"not known to be gone: {', '.join(left())}{_silent(controller)}")
 
-        grace = controller.city.daemon.shutdown_timeout
-        self._wait(asked, ready, grace + TIMEOUT, late)
+        patience = controller.city.daemon.shutdown_timeout + TIMEOUT
+        self._wait(asked, ready, patience, late)
 
     def _restart(self, asked: Asked) -> None:
-        controller = self._controller
-        specs = self._specs(asked.params)
-        sessions = controller.sessions()
-        memory = controller.memory
-        old = {
-            spec.session: sessions[spec.session].run if spec.session in sessions else ""
-            for spec in specs
-        }
-        for session, run in old.items():
-            memory = remembering.recycle(memory, session, run)
-        controller.remember(memory)
-
-        def ready() -> object | None:
-            views = {view.session: view for view in controller.views}
-            for spec in specs:
-                view = views.get(spec.session)
-                if view is None or view.state is State.STARTING:
-                    return None
-                if view.state is not State.READY:
-                    return GascityError(f"{spec.name} did not come up: {view.reason}")
-                if view.run == old[spec.session]:
-                    return None
-            return {"restarted": [spec.name for spec in specs]}
-
-        def late() -> GascityError:
-            return GascityError("not all of them came up in time", hint="`gc status` shows how")
-
-        self._wait(asked, ready, PATIENCE + TIMEOUT, late)
+        restart = _Restart(self._controller, self._specs(asked.params))
+        self._wait(asked, restart.ready, START_TIMEOUT + TIMEOUT, restart.late)
 
     def _nudge(self, asked: Asked) -> None:
-        (spec,) = self._specs(asked.params)
+        specs = self._specs(asked.params)
+        text = asked.params.get("text")
+        if len(specs) != 1 or not isinstance(text, str):
+            raise UsageError("a nudge has one agent and a text")
+        spec = specs[0]
         provider = self._controller.provider(spec.provider)
-        text = str(asked.params.get("text", ""))
 
         def job() -> None:
             try:
                 asked.answer({"delivery": provider.nudge(spec.session, text, timeout=TIMEOUT)})
             except GascityError as problem:
                 asked.answer(problem)
+            except Exception as problem:  # noqa: BLE001  a provider is foreign code: its bug is an answer
+                asked.answer(GascityError(f"{type(problem).__name__}: {problem}"))
 
         self._controller.submit(job)
 
     def _wait(
         self,
         asked: Asked,
-        ready: Callable[[], object | GascityError | None],
+        ready: Ready,
         patience: float,
-        late: Callable[[], GascityError],
+        late: Callable[[], object | GascityError],
     ) -> None:
         deadline = self._controller.now() + patience
         self._waiting.append(_Waiting(ready, asked.answer, deadline, late))
@@ -198,7 +193,63 @@ class Requests:
         if not isinstance(names, list) or not names:
             raise UsageError("agents must be a list of names")
         known = {spec.name: spec for spec in declared(self._controller.city.desired)}
-        unknown = [str(name) for name in names if name not in known]
+        unknown = [name for name in names if not isinstance(name, str) or name not in known]
         if unknown:
             raise NotFound(f'this controller knows no agent "{unknown[0]}"')
         return [known[name] for name in names]
+
+
+class _Restart:
+    """Agents on their way to a new incarnation."""
+
+    def __init__(self, controller: Controller, specs: Sequence[AgentSpec]) -> None:
+        self._controller = controller
+        self._specs = specs
+        self._old: dict[str, str] = {}
+
+    def ready(self) -> object | GascityError | None:
+        """Answer when every agent has a new incarnation, or one cannot have it."""
+        if not self._old:
+            unseen = self._controller.unseen()
+            if not any(spec.provider in unseen for spec in self._specs):
+                self._begin()
+            return None
+        views = {view.session: view for view in self._controller.views}
+        standings = [self._standing(spec, views.get(spec.session)) for spec in self._specs]
+        for standing in standings:
+            if isinstance(standing, GascityError):
+                return standing
+        done = {"restarted": [spec.name for spec in self._specs]}
+        return done if all(standings) else None
+
+    def late(self) -> GascityError:
+        """Say that it took too long."""
+        return GascityError(
+            f"not all of them came up in time{_silent(self._controller)}",
+            hint="`gc status` shows how they stand",
+        )
+
+    def _begin(self) -> None:
+        """Note which incarnations there are, now that they have been seen, and let them go."""
+        sessions = self._controller.sessions()
+        memory = self._controller.memory
+        for spec in self._specs:
+            state = sessions.get(spec.session)
+            self._old[spec.session] = state.run if state is not None else ""
+            memory = remembering.recycle(memory, spec.session, self._old[spec.session])
+        self._controller.remember(memory)
+        self._controller.look_again()
+
+    def _standing(self, spec: AgentSpec, view: AgentView | None) -> bool | GascityError:
+        """Tell whether the agent is done: a member its pool does not need is, too."""
+        if view is None:
+            return True
+        if view.state is State.STARTING:
+            return False
+        if view.state is not State.READY:
+            return GascityError(f"{spec.name} did not come up: {view.reason}")
+        return view.run != self._old[spec.session]
+
+
+def _silent(controller: Controller) -> str:
+    return "".join(f"; {name}: {why}" for name, why in controller.unseen().items())

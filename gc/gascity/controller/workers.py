@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import traceback
 from collections.abc import Callable
 
 Job = Callable[[], object]
@@ -19,7 +20,7 @@ PATIENCE = 2.0  # how long a thread stays without work
 
 
 class Workers:
-    """Runs jobs soon. A job reports by itself and must not raise."""
+    """Runs jobs soon. A job reports by itself; one that raises is told on standard error."""
 
     def __init__(self, few: int = FEW, most: int = MOST) -> None:
         self._few = few
@@ -27,18 +28,19 @@ class Workers:
         self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._threads = 0
-        self._idle = 0
+        self._unfinished = 0
         self._relieving = False
 
     def submit(self, job: Job) -> None:
         """Have `job` run; never blocks."""
-        self._jobs.put(job)
         with self._lock:
-            waiting = self._jobs.qsize() - self._idle
-            grow = waiting > 0 and self._threads < self._few
-            relieve = waiting > 0 and not grow and not self._relieving
+            self._unfinished += 1
+            waits = self._unfinished > self._threads
+            grow = waits and self._threads < self._few
+            relieve = waits and not grow and not self._relieving
             self._threads += grow
             self._relieving = self._relieving or relieve
+            self._jobs.put(job)  # under the lock: a thread that leaves looks here first
         if grow:
             self._begin(self._work)
         if relieve:
@@ -66,16 +68,17 @@ class Workers:
 
     def _work(self) -> None:
         while True:
-            with self._lock:
-                self._idle += 1
             try:
                 job = self._jobs.get(timeout=PATIENCE)
             except queue.Empty:
-                job = None
-            with self._lock:
-                self._idle -= 1
-                if job is None and self._jobs.empty():
-                    self._threads -= 1
-                    return
-            if job is not None:
+                with self._lock:
+                    if self._jobs.empty():
+                        self._threads -= 1
+                        return
+                continue
+            try:
                 job()
+            except Exception:  # noqa: BLE001  one bad job must not cost a thread, nor pass unseen
+                traceback.print_exc()
+            with self._lock:
+                self._unfinished -= 1

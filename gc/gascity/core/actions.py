@@ -92,6 +92,7 @@ class EventType(StrEnum):
     SESSION_UNDRAINED = "session_undrained"
     START_FAILED = "start_failed"
     STOP_FAILED = "stop_failed"
+    DRAIN_FAILED = "drain_failed"
     AGENT_QUARANTINED = "agent_quarantined"
     AGENT_RELEASED = "agent_released"
     AGENT_HELD = "agent_held"

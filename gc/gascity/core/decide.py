@@ -18,6 +18,7 @@ from gascity.core.observed import (
     DRAIN,
     DRAINED,
     RESTART_REQUESTED,
+    STARTING,
     Alive,
     Exited,
     SessionState,
@@ -77,7 +78,7 @@ def decide(
         memory = pardon(memory) if memory.fingerprint else memory
         memory = replace(memory, fingerprint=spec.fingerprint)
     memory = not_later(memory, now)
-    memory, events = _take_note(spec, state, memory, now)
+    memory, events = _take_note(spec, wish, state, memory, now)
     lives = state is not None and _lives(state)
     match wish:
         case Unwanted():
@@ -98,7 +99,7 @@ def _lives(state: SessionState) -> bool:
 
 
 def _take_note(
-    spec: AgentSpec, state: SessionState | None, memory: AgentMemory, now: float
+    spec: AgentSpec, wish: Wish, state: SessionState | None, memory: AgentMemory, now: float
 ) -> tuple[AgentMemory, tuple[Event, ...]]:
     """Learn from what is seen: an incarnation taken up, or an end that was not counted yet."""
     if state is not None and _lives(state):
@@ -110,9 +111,16 @@ def _take_note(
     ended = state.run if state is not None else memory.run
     if not ended or ended == memory.counted:
         return (replace(memory, run="") if memory.run else memory), ()
+    memory = replace(memory, run="", counted=ended, drift_since=None)
     how = _how(state)
-    memory = replace(memory, run="", counted=ended, ended_at=now, last_end=how, drift_since=None)
+    if not isinstance(wish, Wanted) or (state is not None and _was_draining(state)):
+        return memory, (_event(EventType.SESSION_STOPPED, spec, ended, f"{how}, as it was to"),)
+    memory = replace(memory, ended_at=now, last_end=how)
     return memory, (_event(EventType.SESSION_CRASHED, spec, ended, how),)
+
+
+def _was_draining(state: SessionState) -> bool:
+    return state.run in (state.meta.get(DRAIN), state.meta.get(DRAINED))
 
 
 def _how(state: SessionState | None) -> str:
@@ -132,7 +140,7 @@ def _unwanted(
     if state is None:
         return Decision(memory, view)
     stop = Stop(spec.session, spec.provider, spec.name, wish.why)
-    return Decision(memory, view, (stop,))
+    return Decision(replace(memory, counted=state.run), view, (stop,))
 
 
 def _surplus(
@@ -162,6 +170,8 @@ def _living(spec: AgentSpec, state: SessionState, memory: AgentMemory, now: floa
         return _replace(spec, state, memory, "a person asked for it")
     if state.run and state.meta.get(RESTART_REQUESTED) == state.run:
         return _replace(spec, state, memory, "the agent asked for it")
+    if state.run and state.meta.get(STARTING) == state.run:
+        return _replace(spec, state, memory, "its start was cut off")
     if state.meta.get(CONFIG_HASH) != spec.fingerprint:
         return _drifted(spec, state, memory, now)
     if memory.drift_since is not None:
@@ -187,7 +197,7 @@ def _drifted(spec: AgentSpec, state: SessionState, memory: AgentMemory, now: flo
 
 
 def _replace(spec: AgentSpec, state: SessionState, memory: AgentMemory, why: str) -> Decision:
-    memory = replace(memory, counted=state.run, recycle="", drift_since=None)
+    memory = replace(memory, counted=state.run, drift_since=None)
     view = _view(spec, memory, State.STARTING, why, None)
     stop = Stop(spec.session, spec.provider, spec.name, why)
     return Decision(memory, view, (stop, Start(spec, why)))

@@ -39,6 +39,7 @@ class AgentMemory:
 
 
 FRESH = AgentMemory()
+MOST_FAILURES = 100
 HELD = "stopped with `gc stop`; `gc restart` starts it again"
 
 
@@ -64,18 +65,15 @@ def after_start(memory: Memory, session: str, *, run: str, provider: str) -> Mem
     """A start went well: this incarnation lives now, and earlier failures are forgiven."""
     return memory.with_agent(
         session,
-        replace(
-            memory.of(session), run=run, provider=provider, failures=(), last_failure="", recycle=""
-        ),
+        replace(memory.of(session), run=run, provider=provider, failures=(), last_failure=""),
     )
 
 
 def after_failed_start(memory: Memory, session: str, *, now: float, why: str) -> Memory:
     """A start failed: nothing lives, and the next try waits."""
     old = memory.of(session)
-    return memory.with_agent(
-        session, replace(old, run="", failures=(*old.failures, now), last_failure=why)
-    )
+    failures = (*old.failures, now)[-MOST_FAILURES:]
+    return memory.with_agent(session, replace(old, run="", failures=failures, last_failure=why))
 
 
 def after_stop(memory: Memory, session: str) -> Memory:

@@ -69,9 +69,13 @@ def _gather(
 ) -> Plan:
     """Put the parts together. Of agents nobody decided on, only `kept` is remembered."""
     names = {spec.session for spec in declared(desired)}
-    agents = dict(kept)
-    for decision in reversed(decisions):  # the agent's own word over that on its former self
-        agents[decision.view.session] = decision.memory
+    decided: dict[str, AgentMemory] = {}
+    for decision in decisions:
+        session, after = decision.view.session, decision.memory
+        if session in decided:  # its former self, on another provider
+            after = replace(decided[session], drain_since=after.drain_since)
+        decided[session] = after
+    agents = {**kept, **decided}
     wakes = [decision.wake_at for decision in decisions if decision.wake_at is not None]
     unresolved = tuple(
         AgentView(session, session, "", State.UNKNOWN, why)
@@ -186,8 +190,10 @@ def _elsewhere(spec: AgentSpec, known: AgentMemory, desired: Desired, observed: 
             other = seen.sessions.get(spec.session)
             if other is not None and other.meta.get(CITY_ID) == desired.city_id:
                 return f"its session on {provider} has to end first"
-        elif known.run and known.provider == provider:
-            return f"it last ran on {provider}, which does not answer: {seen.reason}"
+    if known.run and known.provider not in ("", spec.provider):
+        seen = observed.providers.get(known.provider, _NOT_ASKED)
+        if isinstance(seen, Unseen):
+            return f"it last ran on {known.provider}, which does not answer: {seen.reason}"
     return ""
 
 
@@ -253,7 +259,7 @@ def _orphan(
 def _former_pool(agent: str, desired: Desired) -> PoolSpec | None:
     for pool in desired.pools:
         number = agent.removeprefix(f"{pool.name}-")
-        if number != agent and number.isdigit():
+        if agent == pool.name or (number != agent and number.isdigit()):
             return pool
     return None
 

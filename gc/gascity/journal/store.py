@@ -7,6 +7,7 @@ a way out, never a silent fresh start: it holds why things are as they are.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sqlite3
@@ -18,6 +19,7 @@ from gascity.core.memory import AgentMemory, Memory
 from gascity.errors import GascityError
 
 SCHEMA = 1
+PATIENCE = 0.25  # for another process to finish writing; the loop must not wait longer
 _TABLES = """
 CREATE TABLE event (
     number  INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -49,7 +51,7 @@ class Journal:
         self._path = path
         existed = os.path.exists(path)
         try:
-            self._db = sqlite3.connect(path, timeout=10.0, isolation_level=None)
+            self._db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
             if not existed:
                 os.chmod(path, 0o600)
             self._db.execute("PRAGMA journal_mode = WAL")
@@ -65,7 +67,7 @@ class Journal:
 
     def record(self, at: float, events: Iterable[Event], memory: Memory) -> None:
         """Write a tick's events and what is remembered after it, together or not at all."""
-        rows = [(at, e.type, e.agent, e.session, e.run, e.message) for e in events]
+        rows = [(at, *map(_clean, (e.type, e.agent, e.session, e.run, e.message))) for e in events]
         if not rows and memory == self._saved:
             return
         try:
@@ -77,11 +79,18 @@ class Journal:
             )
             self._save(memory)
             self._db.execute("COMMIT")
-        except sqlite3.DatabaseError as problem:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+        except sqlite3.OperationalError as problem:  # locked, full, read-only: it may pass
+            self._roll_back()
+            raise GascityError(f"{self._path} cannot be written now: {problem}") from problem
+        except (sqlite3.Error, ValueError) as problem:
+            self._roll_back()
             raise self._damaged(str(problem)) from problem
         self._saved = memory
+
+    def _roll_back(self) -> None:
+        with contextlib.suppress(sqlite3.Error):
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
 
     def remembered(self) -> Memory:
         """Return what is remembered of the city."""
@@ -91,7 +100,7 @@ class Journal:
                 for session, body in self._db.execute("SELECT session, body FROM agent_memory")
             }
             sizes = dict(self._db.execute("SELECT name, size FROM pool_memory"))
-        except (sqlite3.DatabaseError, ValueError, TypeError) as problem:
+        except (sqlite3.DatabaseError, ValueError, TypeError, AttributeError) as problem:
             raise self._damaged(str(problem)) from problem
         self._saved = Memory(agents, sizes)
         return self._saved
@@ -108,7 +117,7 @@ class Journal:
 
     def _save(self, memory: Memory) -> None:
         changed = [
-            (session, json.dumps(asdict(agent)))
+            (_clean(session), json.dumps(asdict(agent)))
             for session, agent in memory.agents.items()
             if self._saved.agents.get(session) != agent
         ]
@@ -142,6 +151,11 @@ class Journal:
             f"{self._path} cannot be used: {why}",
             hint="move it away to begin without its history; the agents are not affected",
         )
+
+
+def _clean(text: str) -> str:
+    """Return the text with what is no Unicode replaced: an agent may print anything."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _agent_memory(body: dict[str, object]) -> AgentMemory:

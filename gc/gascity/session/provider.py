@@ -185,6 +185,7 @@ class SessionProvider(ABC):
             observed.CONFIG,
             observed.BEACON,
             observed.RUN,
+            observed.STARTING,
             observed.DRAIN,
             observed.DRAINED,
             observed.RESTART_REQUESTED,

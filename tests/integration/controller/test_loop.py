@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,13 @@ from gascity.core.model import (
     City,
     DaemonSettings,
     Desired,
+    PoolSpec,
     RestartPolicy,
     SessionConfig,
+    StartupHints,
 )
-from gascity.core.observed import CITY_ID, CONFIG_HASH, RUN
-from gascity.errors import GascityError, StopTimedOut
+from gascity.core.observed import CITY_ID, CONFIG_HASH, RUN, STARTING, SessionState
+from gascity.errors import GascityError, ProviderUnavailable, StopTimedOut
 from gascity.journal.store import Journal
 from gascity.session.provider import CityContext
 from gascity.testing.eventually import eventually
@@ -62,15 +65,17 @@ class Bench:
     folder: Path
     world: FakeWorld = field(default_factory=FakeWorld)
     alive: list[tuple[Controller, threading.Thread]] = field(default_factory=list)
+    make: type[FakeProvider] = FakeProvider
+    pools: tuple[PoolSpec, ...] = ()
 
     def run(self, *specs: AgentSpec) -> Running:
         city = City(
             name="c",
             root=str(self.folder),
-            desired=Desired("c", CITY, specs),
+            desired=Desired("c", CITY, specs, self.pools),
             daemon=DaemonSettings(patrol_interval=0.2, shutdown_timeout=0.5),
         )
-        provider = FakeProvider(CityContext("c", CITY, "", {}), self.world)
+        provider = self.make(CityContext("c", CITY, "", {}), self.world)
         hands = Hands({"fake": provider}, Home("c", CITY, "/c", {}), 0.5, str(self.folder / "runs"))
         ready = threading.Event()
         made: list[Running] = []
@@ -293,3 +298,178 @@ def test_the_last_words_of_a_crash_are_kept(bench: Bench, tmp_path: Path) -> Non
     kept = tmp_path / "runs" / view["run"] / "last-screen.txt"
     eventually(kept.exists)
     assert kept.read_text().strip() == "out of memory"
+
+
+def test_a_question_that_makes_no_sense_does_not_end_the_controller(bench: Bench) -> None:
+    running = bench.run(agent("mayor"), agent("smith"))
+    eventually(up(running, "mayor", "smith"))
+
+    for method, params in (
+        ("nudge", {"agents": ["mayor", "smith"], "text": "hi"}),
+        ("nudge", {"agents": ["mayor"]}),
+        ("stop_agents", {"agents": [["mayor"]]}),
+        ("restart", {"agents": "mayor"}),
+    ):
+        with pytest.raises(GascityError):
+            running.ask(method, **params)
+
+    assert running.states() == {"mayor": "ready", "smith": "ready"}
+
+
+def test_a_report_that_cannot_be_written_does_not_end_the_controller(bench: Bench) -> None:
+    running = bench.run(agent("mayor"))
+    eventually(up(running, "mayor"))
+
+    def closed_terminal(_: Event) -> None:
+        raise BrokenPipeError
+
+    running.controller._report = closed_terminal
+    bench.world.crash("gc-c-mayor", code=1)
+
+    eventually(lambda: len(bench.world.starts) == 2 and up(running, "mayor")())
+
+
+def test_stopping_an_agent_is_not_claimed_during_an_outage(bench: Bench) -> None:
+    running = bench.run(agent("mayor"))
+    eventually(up(running, "mayor"))
+    bench.world.unreachable = "it sleeps"
+    eventually(lambda: running.states() == {"mayor": "unknown"})
+    threading.Timer(1.0, setattr, (bench.world, "unreachable", "")).start()
+
+    running.ask("stop_agents", agents=["mayor"])
+
+    assert bench.world.sessions == {}
+
+
+def test_a_city_that_could_not_be_stopped_in_time_is_not_started_again(bench: Bench) -> None:
+    running = bench.run(agent("mayor"), agent("smith"))
+    eventually(up(running, "mayor", "smith"))
+    bench.world.stuck = {"gc-c-mayor"}
+
+    with pytest.raises(StopTimedOut, match="gc-c-mayor"):
+        running.ask("stop")
+
+    assert bench.world.starts.count("gc-c-smith") == 1
+    assert len(running.told(EventType.STOP_FAILED)) <= 4
+    bench.world.stuck = set()
+    eventually(lambda: running.controller.leaving, within=10)
+    assert bench.world.sessions == {}
+
+
+def test_a_restart_followed_by_a_stop_leaves_nothing(bench: Bench) -> None:
+    running = bench.run(agent("mayor"))
+    eventually(up(running, "mayor"))
+    running.controller.post(Asked("restart", {"agents": ["mayor"]}, lambda _: None))
+
+    running.ask("stop")
+
+    assert bench.world.sessions == {}
+
+
+class SlowToLook(FakeProvider):
+    """Answers a look late: what it says is old by then."""
+
+    def observe(self, *, timeout: float) -> Mapping[str, SessionState]:
+        seen = super().observe(timeout=timeout)
+        threading.Event().wait(0.2)
+        return seen
+
+
+def test_a_look_that_is_older_than_a_start_ends_nothing_too_early(bench: Bench) -> None:
+    bench.make = SlowToLook
+    running = bench.run(agent("mayor"))
+    eventually(lambda: "gc-c-mayor" in bench.world.sessions)
+
+    running.ask("stop")
+
+    assert bench.world.sessions == {}
+    assert bench.world.starts == ["gc-c-mayor"]
+
+
+class Outage(FakeProvider):
+    """Lets itself be looked at, but starts nothing while the world says so."""
+
+    def start(self, name: str, config: SessionConfig, *, timeout: float) -> None:
+        if self.world.failing.get("outage"):
+            raise ProviderUnavailable("the API is away")
+        super().start(name, config, timeout=timeout)
+
+
+def test_a_provider_that_cannot_start_anything_is_not_the_fault_of_the_agent(bench: Bench) -> None:
+    bench.make = Outage
+    bench.world.failing["outage"] = "yes"
+    running = bench.run(agent("mayor"))
+    eventually(lambda: running.told(EventType.START_FAILED))
+
+    bench.world.failing.clear()
+
+    eventually(up(running, "mayor"), within=15)
+    assert running.controller.memory.of("gc-c-mayor").failures == ()
+
+
+def test_a_restart_of_a_pool_is_done_when_the_members_it_needs_are_up(bench: Bench) -> None:
+    members = tuple(agent(f"crew-{n}", pool="crew") for n in (1, 2, 3))
+    bench.pools = (PoolSpec("crew", 1, 3, members),)
+    running = bench.run()
+    eventually(up(running, "crew-1"))
+
+    running.ask("restart", agents=["crew-1", "crew-2", "crew-3"])
+
+    assert running.states() == {"crew-1": "ready"}
+    assert bench.world.starts == ["gc-c-crew-1", "gc-c-crew-1"]
+
+
+def test_a_restart_asked_for_before_the_first_look_is_not_lost(bench: Bench) -> None:
+    first = bench.run(agent("mayor"))
+    eventually(up(first, "mayor"))
+    bench.end()
+
+    second = bench.run(agent("mayor"))
+    second.ask("restart", agents=["mayor"])
+
+    assert bench.world.starts == ["gc-c-mayor", "gc-c-mayor"]
+
+
+def test_a_start_that_was_cut_off_is_done_again(bench: Bench) -> None:
+    spec = agent("mayor", hints=StartupHints(nudge="begin"))
+    cut = SessionConfig(
+        "true", "/", meta={CITY_ID: CITY, CONFIG_HASH: "f", RUN: "r0", STARTING: "r0"}
+    )
+    bench.world.create("gc-c-mayor", cut)
+
+    running = bench.run(spec)
+
+    eventually(lambda: len(bench.world.starts) == 2 and up(running, "mayor")())
+    assert bench.world.sessions["gc-c-mayor"].received == ["begin"]
+    assert running.ask("status")["agents"][0]["restarts"] == 0
+
+
+def test_a_journal_that_cannot_be_written_does_not_end_the_supervision(
+    bench: Bench, tmp_path: Path
+) -> None:
+    running = bench.run(agent("mayor"))
+    eventually(up(running, "mayor"))
+    other = sqlite3.connect(tmp_path / "city.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+
+    bench.world.crash("gc-c-mayor", code=1)
+    eventually(lambda: len(bench.world.starts) == 2)
+    eventually(lambda: running.told(EventType.JOURNAL_LOST))
+    other.execute("ROLLBACK")
+    other.close()
+
+    eventually(up(running, "mayor"))
+    bench.end()
+    journal = Journal(str(tmp_path / "city.db"))
+    kinds = [entry.event.type for entry in journal.entries()]
+    journal.close()
+    assert kinds.count(EventType.SESSION_CRASHED) == 1
+    assert kinds.count(EventType.SESSION_STARTED) == 2
+
+
+def test_words_that_are_no_unicode_do_not_end_the_controller(bench: Bench) -> None:
+    bench.world.failing = {"gc-c-mayor": "said \udcff"}
+    running = bench.run(agent("mayor"))
+
+    eventually(lambda: running.told(EventType.START_FAILED))
+    assert running.states()

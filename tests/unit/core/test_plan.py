@@ -15,6 +15,7 @@ from gascity.core.observed import (
     DRAINED,
     RESTART_REQUESTED,
     RUN,
+    STARTING,
     Alive,
     Exited,
     Observed,
@@ -324,3 +325,55 @@ def test_an_agent_that_moves_to_another_provider_never_lives_twice() -> None:
     assert [(type(a), a.provider) for a in result.actions if isinstance(a, Start | Stop)] == [
         (Stop, "here")
     ]
+
+
+def test_an_agent_whose_former_provider_was_not_asked_is_not_started_elsewhere() -> None:
+    memory = Memory({"s-mayor": AgentMemory(run="r1", provider="there")})
+
+    result = decided(memory=memory)
+
+    assert result.actions == ()
+    assert only_state(result) is State.UNKNOWN
+
+
+def test_a_member_that_drained_and_left_did_not_crash() -> None:
+    left = with_meta(session(MEMBERS[0], life=Exited(code=0)), **{DRAIN: "r1", DRAINED: "r1"})
+
+    result = decided(left, specs=(), pools=(CREW,), demand={"crew": 1})
+
+    assert [event.type for event in result.events] == [EventType.SESSION_STOPPED]
+    assert result.memory.of("s-crew-1").total_restarts == 0
+
+
+def test_an_end_that_was_wanted_is_no_crash() -> None:
+    held = hold(Memory({"s-mayor": AgentMemory(run="r1", provider="here")}), "s-mayor", "by hand")
+
+    result = decided(memory=held)
+
+    assert EventType.SESSION_CRASHED not in [event.type for event in result.events]
+
+
+def test_a_stop_that_was_planned_is_no_crash_even_if_the_controller_dies_before_it_knows() -> None:
+    planned = decided(session(), memory=hold(Memory(), "s-mayor", "by hand"))
+    lifted = replace(planned.memory.of("s-mayor"), held="", run="r1")
+
+    result = decided(memory=Memory({"s-mayor": lifted}))
+
+    assert doing(result) == [("Start", "s-mayor")]
+    assert result.events == ()
+
+
+def test_a_pool_of_one_that_grows_lets_its_member_drain() -> None:
+    alone = AgentSpec("crew", "s-crew", "here", "", "true", ".", "f1", pool="crew")
+
+    result = decided(session(alone), specs=(), pools=(CREW,), demand={"crew": 1})
+
+    assert ("Drain", "s-crew") in doing(result)
+
+
+def test_a_start_that_was_cut_off_is_done_again_without_counting() -> None:
+    result = decided(with_meta(session(), **{STARTING: "r1"}))
+
+    assert doing(result) == [("Stop", "s-mayor"), ("Start", "s-mayor")]
+    assert result.memory.of("s-mayor").total_restarts == 0
+    assert decided(with_meta(session(), **{STARTING: "r0"})).actions == ()

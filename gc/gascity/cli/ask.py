@@ -1,0 +1,43 @@
+"""Asking a city's controller. Light: the quickest commands load little else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from gascity.errors import NotRunning, Unanswered, Unreachable
+
+PING_TIMEOUT = 10.0
+
+
+def ask_controller(
+    state: str, method: str, params: Mapping[str, object], *, timeout: float
+) -> object:
+    """Return the controller's answer; `state` is the city's `.gc` folder.
+
+    Raises NotRunning when there is no controller, Unanswered when there is one that does not
+    answer, RemoteError when it says no. `stop` returns when the controller's process is gone.
+    """
+    path = os.path.join(state, "controller.sock")
+    nobody = NotRunning("no controller runs for this city", hint="`gc start --detach` starts one")
+    if not os.path.exists(path):
+        raise nobody
+    from gascity.jsonrpc import Client
+
+    client = Client(path)
+    try:
+        if timeout > PING_TIMEOUT:  # an answer may take long, but somebody has to be there
+            client.call("ping", {}, timeout=PING_TIMEOUT)
+        answered = client.call(method, params, timeout=timeout)
+        if method == "stop":
+            client.wait_for_end(timeout=PING_TIMEOUT)
+    except Unanswered as problem:
+        raise Unanswered(
+            f"the controller of this city does not answer to {method}",
+            hint="its pid is in .gc/controller.lock; what was asked may still happen",
+        ) from problem
+    except Unreachable as problem:
+        raise nobody from problem
+    finally:
+        client.close()
+    return answered
