@@ -6,6 +6,7 @@ which answer when all is gone. Whatever changes is written to disk before it is 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -204,7 +205,7 @@ class Methods:
         try:
             self.records.save(record, first=first)
         except OSError as problem:
-            sys.stderr.write(f"the record of {record.name} was not written: {problem}\n")
+            complain(f"the record of {record.name} was not written: {problem}")
 
     def _state(self, record: Record) -> dict[str, object]:
         return {
@@ -212,6 +213,13 @@ class Methods:
             "alive": self.family.root_lives(record),
             "last_activity": self.records.last_activity(record),
         }
+
+
+def complain(text: str) -> None:
+    """Write to the keeper's log, if that can be: a full disk must not end the keeper."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
 
 
 def _guarded(call: Call, method: Callable[[Call], None]) -> None:
@@ -222,7 +230,7 @@ def _guarded(call: Call, method: Callable[[Call], None]) -> None:
     except Exception as problem:  # noqa: BLE001  one bad call must not end the keeper
         import traceback  # noqa: PLC0415  never needed in a normal life
 
-        traceback.print_exc()
+        complain(traceback.format_exc())
         call.broke(problem)
 
 

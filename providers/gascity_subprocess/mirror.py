@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from gascity.errors import ProviderUnavailable
 from gascity_subprocess import layout, states
 from gascity_subprocess.asking import NOTHING
 
+ACTIVITY_EVERY = 0.5  # seconds: a burst of looks need not read the time of every output again
 Ask = Callable[[dict[str, object]], object]
 
 
@@ -28,6 +30,7 @@ class Mirror:
         self._keeper = ""
         self._number = 0
         self._sessions: dict[str, SessionState] = {}
+        self._activity_read = 0.0
 
     def look(self, ask: Ask) -> dict[str, SessionState]:
         """Return every session; `ask` sends an `observe` with the parameters it is given."""
@@ -39,9 +42,11 @@ class Mirror:
                 self._keeper, self._number, self._sessions = "", 0, {}
             else:
                 self._take(answer, number)
-            found = {name: self._with_activity(state) for name, state in self._sessions.items()}
-            self._sessions = found
-            return dict(found)
+            now = time.monotonic()
+            if now >= self._activity_read + ACTIVITY_EVERY:
+                self._activity_read = now
+                self._sessions = {n: self._with_activity(s) for n, s in self._sessions.items()}
+            return dict(self._sessions)
 
     def _take(self, answer: object, asked_from: int) -> None:
         """Bring the mirror up to date, unless another thread brought it further meanwhile."""

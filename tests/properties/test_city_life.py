@@ -74,6 +74,8 @@ class CityLife(RuleBasedStateMachine):
         self.failing: set[str] = set()
         self.restarts: dict[str, list[float]] = {}
         self.crashed: set[str] = set()
+        self.before: Plan | None = None
+        self.providers: tuple[str, ...] = PROVIDERS
 
     # --- what people and the world do
 
@@ -193,11 +195,15 @@ class CityLife(RuleBasedStateMachine):
 
     def step(self, busy: Collection[str] = ()) -> Plan:
         observed = Observed(
-            {provider: self.look(provider) for provider in PROVIDERS},
+            {provider: self.look(provider) for provider in self.providers},
             {} if self.demand is None else {"crew": self.demand},
             dict.fromkeys(busy, "something is being done"),
         )
         result = self.planner(self.desired(), observed, self.memory, self.now)
+        if self.planner is plan:
+            again = plan(self.desired(), observed, self.memory, self.now, self.before)
+            assert again == result, "the plan before made a difference"
+            self.before = again
         self.memory = result.memory
         self.judge(result, busy)
         dropped: set[str] = set()
@@ -424,6 +430,22 @@ def live_at_random(machine: type[CityLife], seed: int, steps: int = 60) -> None:
 def test_two_thousand_lives_keep_every_promise(part: int) -> None:
     for seed in range(part * 500, (part + 1) * 500):
         live_at_random(CityLife, seed)
+
+
+class OneProvider(CityLife):
+    """With a single provider a plan reuses what the plan before settled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.providers = ("here",)
+
+    def edit(self, name: str, fingerprint: str, provider: str, suspended: bool) -> None:
+        super().edit(name, fingerprint, "here", suspended)
+
+
+def test_the_plan_before_makes_no_difference() -> None:
+    for seed in range(300):
+        live_at_random(OneProvider, seed)
 
 
 def test_lives_that_hypothesis_can_shrink_keep_every_promise() -> None:

@@ -22,11 +22,12 @@ from gascity.controller.place import Place
 from gascity.controller.status import status_document
 from gascity.core.actions import Event, EventType, Start
 from gascity.core.memory import HELD, Memory, after_stop, hold
-from gascity.core.model import AgentSpec, City, declared
+from gascity.core.model import AgentSpec, City, Desired, declared
+from gascity.core.naming import city_id
 from gascity.core.observed import CITY_ID, Observation, Observed, SessionState, Unseen
 from gascity.core.plan import Plan, plan
 from gascity.core.views import AgentView, State
-from gascity.errors import ProviderUnavailable
+from gascity.errors import ConfigError, ProviderUnavailable
 from gascity.session.provider import SessionProvider
 
 if TYPE_CHECKING:
@@ -65,8 +66,15 @@ def _views(city: City) -> tuple[AgentView, ...]:
 
 
 def stop_city(here: Here) -> int:
-    """End every session of the city; return how many there were."""
-    city = here.load()
+    """End every session of the city; return how many there were.
+
+    Works with a city file that is broken or gone: sessions carry the city's mark, and the journal
+    knows on which providers they ran.
+    """
+    try:
+        city = here.load()
+    except ConfigError:
+        city = _bare_city(os.path.dirname(here.city_file))
     with _held(city) as (providers, journal):
         mine = _mine(city, _observe(city, providers))
         _stop_all(city, providers, mine)
@@ -92,6 +100,12 @@ def stop_agents(here: Here, specs: Sequence[AgentSpec]) -> None:
         for _, state in mine:
             memory = after_stop(memory, state.name)
         journal.record(time.time(), [], memory)
+
+
+def _bare_city(root: str) -> City:
+    """Return a city of which only the place is known."""
+    name = os.path.basename(root)
+    return City(name=name, root=root, desired=Desired(name, city_id(root)))
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ neither the config, nor a provider, nor the controller.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -16,6 +17,7 @@ def main() -> int:
     """Run `gc` with the words of this process; return the exit code."""
     from gascity.cli import quick
 
+    _have_streams()
     try:
         code = quick.answer(sys.argv[1:])
         code = code if code is not None else _long_way()
@@ -27,9 +29,28 @@ def main() -> int:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:
-        # The interpreter would complain once more when it flushes at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _stop_writing()
         return Exit.FAILED
+    except OSError as problem:
+        what = f": {problem.filename}" if problem.filename else ""
+        sys.stderr.write(f"error: {problem.strerror or problem}{what}\n")
+        _stop_writing()
+        return Exit.FAILED
+
+
+def _have_streams() -> None:
+    """Make sure that there is something to write to, and that any text can be written."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  for life
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _stop_writing() -> None:
+    """Point the output at nothing: the interpreter would complain again when it flushes."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _long_way() -> int:

@@ -10,6 +10,11 @@ from gascity.config.find import find_city
 from gascity.errors import Exit
 
 
+def _errors() -> int:
+    """Return where the child may complain: our standard error, if there is one."""
+    return 2 if sys.__stderr__ is not None else subprocess.DEVNULL
+
+
 def start_detached(folder: str) -> int:
     """Start the controller of the folder's city; return once it answers, or its exit code.
 
@@ -21,7 +26,8 @@ def start_detached(folder: str) -> int:
         child = subprocess.Popen(
             [sys.executable, "-m", "gascity.controller", city_file, str(writing)],
             stdin=subprocess.DEVNULL,
-            stdout=sys.stderr,
+            stdout=_errors(),
+            stderr=_errors(),
             start_new_session=True,
             pass_fds=[writing],
         )

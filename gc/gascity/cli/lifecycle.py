@@ -130,7 +130,8 @@ def stop(
     if isinstance(answered, dict):
         print_stopped(answered)
     else:
-        typer.echo(f"stopped {answered} sessions; no controller was running")
+        sessions = "1 session" if answered == 1 else f"{answered} sessions"
+        typer.echo(f"stopped {sessions}; no controller was running")
     return Exit.OK
 
 

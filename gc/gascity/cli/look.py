@@ -59,13 +59,16 @@ def show_plan(here: Here, *, as_json: bool) -> None:
         views = [asdict(view) for view in found.views]
         typer.echo(json.dumps({"actions": steps, "agents": views}, indent=2))
         return
-    if not steps:
+    if steps:
+        render.table(
+            ("ACTION", "AGENT", "SESSION", "WHY"),
+            [[step["action"], step["agent"], step["session"], step["why"]] for step in steps],
+        )
+    stuck = [view for view in found.views if view.state in ("unknown", "blocked")]
+    for view in stuck:
+        typer.echo(f"{view.name} is {view.state}: {view.reason}")
+    if not steps and not stuck:
         typer.echo("nothing to do: everything is as it should be")
-        return
-    render.table(
-        ("ACTION", "AGENT", "SESSION", "WHY"),
-        [[step["action"], step["agent"], step["session"], step["why"]] for step in steps],
-    )
 
 
 def _step(action: Action) -> dict[str, str]:
@@ -90,7 +93,7 @@ def peek(
     context: typer.Context,
     agent: AgentName,
     lines: Annotated[
-        int, typer.Option("-n", "--lines", help="How many lines; 0 for all that is kept.")
+        int, typer.Option("-n", "--lines", min=0, help="How many lines; 0 for all that is kept.")
     ] = 50,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on showing what comes, until Ctrl-C.")

@@ -69,7 +69,8 @@ def status_rows(document: Mapping[str, object]) -> tuple[str, list[list[str]]]:
     if not isinstance(controller, dict) or not isinstance(agents, list):
         raise TypeError("not a status document")
     running = f"controller {controller['pid']}" if controller["running"] else "no controller runs"
-    up = sum(1 for agent in agents if agent["pid"] is not None or agent["state"] == "ready")
+    down = ("starting", "stopped", "suspended", "backoff", "quarantined", "unknown", "blocked")
+    up = sum(1 for agent in agents if agent["state"] not in down)
     headline = f"{document['city']}: {up} of {len(agents)} agents up, {running}"
     return headline, [_status_row(agent) for agent in agents]
 

@@ -72,6 +72,8 @@ def init(
             hint=f"letters, digits, _ and single -, up to {LONGEST_COMPONENT} of them",
         )
     path = root / "city.toml"
+    if root.exists() and not root.is_dir():
+        raise UsageError(f"{root} is not a folder")
     try:
         root.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:

@@ -49,7 +49,7 @@ def nudge(
 _MEANING = {
     "submitted": "submitted",
     "unverified": "handed over, but nothing shows that the agent took it",
-    "refused": "not sent: the agent has not read what it was sent before",
+    "refused": "not sent: the agent does not read its input now",
     "queued": "queued, not delivered yet",
     "absent": "not running, nothing was sent",
 }

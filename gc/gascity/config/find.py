@@ -1,5 +1,7 @@
 """Which city a folder belongs to: the nearest `city.toml` upwards.
 
+A folder whose `city.toml` is gone but whose `.gc` is not is still that city: going on upwards would
+stop somebody else's.
 Apart from loading, because the commands that only ask a running controller need no more than this.
 """
 
@@ -18,7 +20,7 @@ def find_city(start: str) -> str:
     folder = start
     while True:
         path = os.path.join(folder, CITY_FILE)
-        if os.path.isfile(path):
+        if os.path.isfile(path) or os.path.exists(os.path.join(folder, ".gc", "city.db")):
             return os.path.join(os.path.realpath(folder), CITY_FILE)
         above = os.path.dirname(folder)
         if above == folder:

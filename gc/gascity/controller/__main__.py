@@ -28,7 +28,8 @@ def main() -> int:
         )
         for stream in (1, 2):
             os.dup2(log, stream)
-        os.close(log)
+        if log > 2:  # with a closed stream it may have taken that one's place
+            os.close(log)
         os.write(descriptor, f"{os.getpid()}\n".encode())
         os.close(descriptor)
 

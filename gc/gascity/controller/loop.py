@@ -27,7 +27,7 @@ from gascity.core.actions import Alert, Event, EventType, SessionAction
 from gascity.core.memory import Memory
 from gascity.core.model import City, Desired, PoolSpec, declared
 from gascity.core.observed import CITY_ID, Observed, Seen, SessionState, Unseen
-from gascity.core.plan import plan
+from gascity.core.plan import Plan, plan
 from gascity.core.views import AgentView
 from gascity.errors import GascityError
 from gascity.journal.store import Journal
@@ -65,6 +65,7 @@ class Controller:
         self._looks = Looks(providers, list(declared(city.desired)), self.post)
         self.deeds = Deeds(hands, self._workers, self.post)
         self._closing = False
+        self._before: Plan | None = None
         self._demand: dict[str, int] = {}
         self._counting: set[str] = set()
         self._wake_at: float | None = None
@@ -227,7 +228,8 @@ class Controller:
 
     def _tick(self) -> None:
         now = self._clock.now()
-        result = plan(self._desired(), self._observed(now), self.memory, now)
+        result = plan(self._desired(), self._observed(now), self.memory, now, self._before)
+        self._before = result
         if not self._closing:
             self.memory = result.memory
             self.views = result.views

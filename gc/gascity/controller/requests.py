@@ -18,7 +18,7 @@ from gascity.controller.status import status_document
 from gascity.core import memory as remembering
 from gascity.core.actions import Event, EventType
 from gascity.core.model import AgentSpec, declared
-from gascity.core.observed import AGENT
+from gascity.core.observed import AGENT, Alive
 from gascity.core.views import AgentView, State
 from gascity.errors import GascityError, NotFound, StopTimedOut, UsageError
 
@@ -105,7 +105,9 @@ class Requests:
         stopped: set[str] = set()
 
         def ready() -> object | None:
-            stopped.update(state.meta.get(AGENT, "") for state in controller.sessions().values())
+            for state in controller.sessions().values():
+                if isinstance(state.life, Alive):
+                    stopped.add(state.meta.get(AGENT, ""))
             return {"stopped": sorted(stopped)} if controller.leaving else None
 
         def late() -> GascityError:

@@ -1,7 +1,8 @@
 """Daemon threads that make the blocking calls.
 
-A few threads serve many short calls best; a call that waits (a slow start) must not hold up the
-others. So there are a few at once, and more come when a job has had to wait for a moment. Nothing
+A few threads serve many short calls best, and stay, because making one takes longer than most
+calls; a call that waits (a slow start) must not hold up the others. So more come when a job has had
+to wait for a moment, and go again. Nothing
 ever waits for a thread at the end: a call that is stuck must not keep the controller from exiting.
 """
 
@@ -16,7 +17,7 @@ Job = Callable[[], object]
 FEW = 6
 MOST = 256
 MOMENT = 0.03  # how long a job may wait before more threads come
-PATIENCE = 2.0  # how long a thread stays without work
+PATIENCE = 5.0  # how long one thread too many stays without work
 
 
 class Workers:
@@ -72,7 +73,7 @@ class Workers:
                 job = self._jobs.get(timeout=PATIENCE)
             except queue.Empty:
                 with self._lock:
-                    if self._jobs.empty():
+                    if self._jobs.empty() and self._threads > self._few:
                         self._threads -= 1
                         return
                 continue

@@ -17,6 +17,7 @@ from gascity.core.observed import (
     CONFIG_HASH,
     DRAIN,
     DRAINED,
+    READY,
     RESTART_REQUESTED,
     STARTING,
     Alive,
@@ -176,7 +177,8 @@ def _living(spec: AgentSpec, state: SessionState, memory: AgentMemory, now: floa
         return _drifted(spec, state, memory, now)
     if memory.drift_since is not None:
         memory = replace(memory, drift_since=None)
-    view = _view(spec, memory, State.READY, "", state)
+    late = "it never showed its prompt" if state.meta.get(READY) == "timeout" else ""
+    view = _view(spec, memory, State.READY, late, state)
     if state.run and state.meta.get(DRAIN) == state.run:
         if spec.pool:
             undrain = Undrain(spec.session, spec.provider, spec.name, "it is needed again")

@@ -2,16 +2,16 @@
 
     plan(desired, observed, memory, now) -> Plan(actions, events, memory, views, wake_at)
 
-A function of values. Two rules come before everything else: a provider that did not answer says
-nothing about its sessions, and a session without this city's mark is not ours to touch.
+A function of values. Given the plan before, it decides again only about what is different: the
+result is the same, sooner. Two rules come before everything else: a provider that did not answer
+says nothing about its sessions, and a session without this city's mark is not ours to touch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from gascity.core import pools
 from gascity.core.actions import Action, Event
 from gascity.core.decide import Decision, Surplus, Unwanted, Wanted, Wish, decide
 from gascity.core.memory import AgentMemory, Memory
@@ -19,8 +19,6 @@ from gascity.core.model import AgentSpec, Desired, PoolSpec, declared
 from gascity.core.observed import (
     AGENT,
     CITY_ID,
-    DRAIN,
-    DRAINED,
     Alive,
     Observed,
     Seen,
@@ -28,6 +26,7 @@ from gascity.core.observed import (
     Unseen,
 )
 from gascity.core.views import AgentView, State
+from gascity.core.wishes import NOT_NEEDED, learn_demand, sees, session_of, wishes
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +38,38 @@ class Plan:
     memory: Memory
     views: tuple[AgentView, ...]
     wake_at: float | None
+    made_at: float = field(default=0.0, compare=False)
+    settled: Mapping[str, _Settled] = field(default_factory=dict, compare=False, repr=False)
 
 
-def plan(desired: Desired, observed: Observed, memory: Memory, now: float) -> Plan:
+def plan(
+    desired: Desired, observed: Observed, memory: Memory, now: float, before: Plan | None = None
+) -> Plan:
     """Compare what should be with what is. Acts on nothing that was not seen."""
-    memory = _learn_demand(desired, observed, memory)
-    decisions = [
-        _about(spec, wish, desired, observed, memory, now)
-        for spec, wish in _wishes(desired, observed, memory)
-    ]
+    memory = learn_demand(desired, observed, memory)
+    known: Mapping[str, _Settled] = {}
+    if before is not None and now >= before.made_at and len(observed.providers) == 1:
+        known = before.settled
+    settled: dict[str, _Settled] = {}
+    decisions = []
+    for spec, wish in wishes(desired, observed, memory):
+        state, remembered = session_of(spec, observed), memory.of(spec.session)
+        last = known.get(spec.session)
+        if (
+            last is not None
+            and last.spec is spec
+            and last.wish is wish
+            and last.state is state
+            and last.memory is remembered
+            and spec.session not in observed.busy
+            and sees(observed, spec.provider)
+        ):
+            decision = last.decision
+        else:
+            decision = _about(spec, wish, desired, observed, memory, now)
+        decisions.append(decision)
+        if state is not None and not spec.depends_on and _is_quiet(decision, remembered):
+            settled[spec.session] = _Settled(spec, wish, state, remembered, decision)
     decisions += [
         _orphan(state, provider, desired, memory, now)
         for provider, state in _orphans(desired, observed)
@@ -55,13 +77,26 @@ def plan(desired: Desired, observed: Observed, memory: Memory, now: float) -> Pl
     kept = {
         name: agent
         for name, agent in memory.agents.items()
-        if name in desired.unresolved or (agent.run and not _sees(observed, agent.provider))
+        if name in desired.unresolved or (agent.run and not sees(observed, agent.provider))
     }
-    return _gather(decisions, memory, kept, desired)
+    return replace(_gather(decisions, memory, kept, desired), made_at=now, settled=settled)
 
 
-def _sees(observed: Observed, provider: str) -> bool:
-    return isinstance(observed.providers.get(provider), Seen)
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """A decision to do nothing, and all that it came from."""
+
+    spec: AgentSpec
+    wish: Wish
+    state: SessionState
+    memory: AgentMemory
+    decision: Decision
+
+
+def _is_quiet(decision: Decision, memory: AgentMemory) -> bool:
+    """Tell whether nothing happens, nothing was learnt, and time alone changes nothing."""
+    quiet = not decision.actions and not decision.events and decision.wake_at is None
+    return quiet and decision.memory is memory and decision.view.state is State.READY
 
 
 def _gather(
@@ -95,60 +130,8 @@ def _gather(
 
 def _shown(view: AgentView, declared: set[str]) -> bool:
     """A pool's empty places and orphans that are gone do not clutter the table."""
-    empty = view.state is State.STOPPED and view.reason == _NOT_NEEDED and not view.run
+    empty = view.state is State.STOPPED and view.reason == NOT_NEEDED and not view.run
     return not empty or view.session not in declared
-
-
-def _learn_demand(desired: Desired, observed: Observed, memory: Memory) -> Memory:
-    sizes = {
-        pool.name: pools.size(pool, observed.demand.get(pool.name), memory.pools.get(pool.name))
-        for pool in desired.pools
-    }
-    return memory if sizes == memory.pools else replace(memory, pools=sizes)
-
-
-_NOT_NEEDED = "the pool does not need it"
-
-
-def _wishes(
-    desired: Desired, observed: Observed, memory: Memory
-) -> Iterator[tuple[AgentSpec, Wish]]:
-    for spec in desired.agents:
-        yield spec, _own_wish(spec, memory) or Wanted()
-    for pool in desired.pools:
-        states = {
-            spec.session: _member_state(spec, desired, observed, memory) for spec in pool.members
-        }
-        able = [spec for spec in pool.members if _own_wish(spec, memory) is None]
-        kept = pools.keep(able, states, memory.pools[pool.name])
-        for spec in pool.members:
-            spare: Wish = Surplus(_NOT_NEEDED, pool.drain_timeout)
-            wish = Wanted() if spec.session in kept else spare
-            yield spec, _own_wish(spec, memory) or wish
-
-
-def _own_wish(spec: AgentSpec, memory: Memory) -> Unwanted | None:
-    if spec.suspended:
-        return Unwanted(State.SUSPENDED, "suspended in the city file")
-    held = memory.of(spec.session).held
-    return Unwanted(State.STOPPED, held) if held else None
-
-
-def _member_state(
-    spec: AgentSpec, desired: Desired, observed: Observed, memory: Memory
-) -> pools.MemberState:
-    state = _session(spec, observed)
-    if state is None:
-        # An unseen member counts as it was last known, or an outage would reshuffle the pool.
-        remembered = bool(memory.of(spec.session).run) and not _sees(observed, spec.provider)
-        return pools.MemberState(alive=remembered or spec.session in observed.busy)
-    ours = state.meta.get(CITY_ID) == desired.city_id
-    return pools.MemberState(
-        alive=ours and isinstance(state.life, Alive),
-        draining=state.meta.get(DRAIN) == state.run,
-        drained=state.meta.get(DRAINED) == state.run,
-        attached=state.attached > 0,
-    )
 
 
 def _about(
@@ -159,7 +142,7 @@ def _about(
     busy = observed.busy.get(spec.session)
     if busy is not None:
         state = State.STARTING if isinstance(wish, Wanted) else State.DRAINING
-        return Decision(known, _plain(spec, known, state, busy, _session(spec, observed)))
+        return Decision(known, _plain(spec, known, state, busy, session_of(spec, observed)))
     if why := _elsewhere(spec, known, desired, observed):
         return Decision(known, _plain(spec, known, State.UNKNOWN, why))
     match observed.providers.get(spec.provider, _NOT_ASKED):
@@ -183,9 +166,9 @@ _NOT_ASKED = Unseen("it was not asked")
 
 def _elsewhere(spec: AgentSpec, known: AgentMemory, desired: Desired, observed: Observed) -> str:
     """Say where else the agent lives or may live: it must not be started a second time."""
-    for provider, seen in sorted(observed.providers.items()):
-        if provider == spec.provider:
-            continue
+    others = observed.providers.keys() - {spec.provider}
+    for provider in sorted(others) if others else ():
+        seen = observed.providers[provider]
         if isinstance(seen, Seen):
             other = seen.sessions.get(spec.session)
             if other is not None and other.meta.get(CITY_ID) == desired.city_id:
@@ -207,7 +190,7 @@ def _blocker(spec: AgentSpec, desired: Desired, observed: Observed) -> str:
 
 
 def _up(spec: AgentSpec, desired: Desired, observed: Observed) -> bool:
-    state = _session(spec, observed)
+    state = session_of(spec, observed)
     return (
         state is not None
         and state.meta.get(CITY_ID) == desired.city_id
@@ -262,11 +245,6 @@ def _former_pool(agent: str, desired: Desired) -> PoolSpec | None:
         if agent == pool.name or (number != agent and number.isdigit()):
             return pool
     return None
-
-
-def _session(spec: AgentSpec, observed: Observed) -> SessionState | None:
-    seen = observed.providers.get(spec.provider)
-    return seen.sessions.get(spec.session) if isinstance(seen, Seen) else None
 
 
 def _plain(

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gascity.core.model import SessionConfig
-from gascity.core.observed import Exited, Life
+from gascity.core.observed import READY, Exited, Life
 from gascity.errors import ProviderError, SessionNotFound, StartFailed
 from gascity.session.provider import Delivery
 
-READY = "GC_READY"  # metadata: "yes", or "timeout" when the prompt was never seen
 LONGEST_WAIT = 60.0  # seconds for the prompt to appear
 NUDGE_WAIT = 5.0
 LINES = 120  # of output, in which the prompt is looked for
