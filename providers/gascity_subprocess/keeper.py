@@ -84,6 +84,7 @@ class Keeper:
             self._look_at_polled()
             self._methods.go_on(time.monotonic())
             self._tell()
+            self._methods.write_ends()
         os.unlink(os.path.join(self._home, layout.SOCKET))
 
     # --- clients

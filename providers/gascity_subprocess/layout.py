@@ -1,7 +1,8 @@
 """Where things lie on disk, and the words the provider and the keeper share.
 
-`.gc/subprocess/` holds `keeper.lock`, `keeper.sock`, `keeper.log` and `sessions/NAME/` with
-`session.json`, `output.log` and `stdin`.
+`.gc/subprocess/` holds `keeper.lock`, `keeper.sock`, `keeper.log`, `sessions/NAME/` with
+`session.json`, `output.log` and `stdin`, and `previous/NAME` with the output of the incarnation
+that the present one replaced.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ LOCK = "keeper.lock"
 SOCKET = "keeper.sock"
 LOG = "keeper.log"
 SESSIONS = "sessions"
+PREVIOUS = "previous"
 RECORD = "session.json"
 OUTPUT = "output.log"
 INPUT = "stdin"
@@ -37,6 +39,11 @@ def home(state_dir: str) -> str:
 def folder(home: str, name: str) -> str:
     """Return the folder of a session."""
     return os.path.join(home, SESSIONS, name)
+
+
+def previous(home: str, name: str) -> str:
+    """Return the file that holds what the last incarnation printed."""
+    return os.path.join(home, PREVIOUS, name)
 
 
 def mark(home: str, name: str, token: str) -> str:

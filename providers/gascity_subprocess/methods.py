@@ -31,6 +31,7 @@ class Methods:
         self.roots: dict[int, Record] = {}  # the children of this keeper that are sessions
         self._id = f"{os.getpid()}-{time.time_ns()}"  # numbers mean nothing to another keeper
         self._changed = changed
+        self._ends: list[Record] = []
         self._known: dict[str, Callable[[Call], None]] = {
             "start": self._start,
             "stop": self._stop,
@@ -61,10 +62,16 @@ class Methods:
         self.roots.pop(record.pid, None)
         record.end(code, signum)
         self.records.touch(record)
-        is_known = self.records.get(record.name) is record
-        if is_known and record.name not in self.stops:  # else its folder goes next, or is another's
-            self._keep(record)
+        self._ends.append(record)
         self._changed()
+
+    def write_ends(self) -> None:
+        """Write down who ended. Apart, because those who wait to be told come first."""
+        ends, self._ends = self._ends, []
+        for record in ends:
+            is_known = self.records.get(record.name) is record
+            if is_known and record.name not in self.stops:  # else its folder goes, or is another's
+                self._keep(record)
 
     # --- what can be asked
 
@@ -74,6 +81,7 @@ class Methods:
             raise Refused(layout.NOT_STARTED, f"{name!r} cannot be the name of a session")
         old = self.records.get(name)
         if old is None:
+            self.records.drop_previous(name)
             self._create(call)
         elif old.mark == mark:
             call.answer(self._state(old))  # asked again because the first answer got lost
@@ -93,6 +101,7 @@ class Methods:
                 )
                 return
             if self.records.get(old.name) is old:
+                self.records.put_aside(old)
                 self.records.forget(old)
             _guarded(call, self._create)
 

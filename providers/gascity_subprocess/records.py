@@ -133,6 +133,21 @@ class Records:
             os.unlink(path)
             os.rename(fresh, path)
 
+    def put_aside(self, record: Record) -> None:
+        """Keep what an ended session printed while the next one takes its place."""
+        output = os.path.join(self.folder(record), layout.OUTPUT)
+        try:
+            os.rename(output, layout.previous(self._home, record.name))
+        except OSError:
+            return  # it printed nothing, or the disk is full: the next one starts all the same
+
+    def drop_previous(self, name: str) -> None:
+        """Forget what an earlier incarnation printed."""
+        try:
+            os.unlink(layout.previous(self._home, name))
+        except OSError:
+            return
+
     def forget(self, record: Record) -> None:
         """Remove the session's folder; the record goes first, so a half-removed one is no one's."""
         self._all.pop(record.name, None)
@@ -154,6 +169,7 @@ class Records:
         """Read what an earlier keeper left; return the folders that hold no record."""
         folder = os.path.join(self._home, layout.SESSIONS)
         os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.makedirs(os.path.join(self._home, layout.PREVIOUS), mode=0o700, exist_ok=True)
         unknown = []
         for entry in os.scandir(folder):
             path = os.path.join(entry.path, layout.RECORD)

@@ -46,7 +46,8 @@ class Hands:
         self, actions: Sequence[SessionAction], no_more_starts: Callable[[], bool]
     ) -> list[Outcome]:
         """Do one session's actions in order; after one that fails the rest is left undone."""
-        run, words = self._last_words(actions)
+        ended = next((a for a in actions if isinstance(a, Start) and a.ended_run), None)
+        words = self._last_words(ended) if ended and not self._kept_by_provider(actions) else ""
         outcomes: list[Outcome] = []
         for action in actions:
             if isinstance(action, Start) and no_more_starts():
@@ -54,8 +55,14 @@ class Hands:
             outcomes.append(self._do(action))
             if outcomes[-1].failure:
                 break
-        self._keep(run, words)  # in the end: an agent is down meanwhile
+        if ended is not None:  # in the end: an agent is down meanwhile
+            self._keep(ended, words)
         return outcomes
+
+    def _kept_by_provider(self, actions: Sequence[SessionAction]) -> bool:
+        """Tell whether the provider keeps last words itself: not where a Stop goes first."""
+        provider = self.providers[actions[0].provider]
+        return provider.keeps_previous_output and isinstance(actions[0], Start)
 
     def _do(self, action: SessionAction) -> Outcome:
         try:
@@ -109,21 +116,19 @@ class Hands:
         passed = {key: self.home.ambient.get(key, "") for key in action.spec.pass_env}
         return conceal(text, secret_values({**passed, **action.spec.env}))
 
-    def _last_words(self, actions: Sequence[SessionAction]) -> tuple[str, str]:
-        """Return which run ended, if one did, and what it showed last: the page is cleared next."""
-        for action in actions:
-            if isinstance(action, Start) and action.ended_run:
-                with contextlib.suppress(GascityError):
-                    provider = self.providers[action.provider]
-                    words = provider.peek(action.session, KEPT_LINES, timeout=TIMEOUT)
-                    return action.ended_run, words
-        return "", ""
+    def _last_words(self, start: Start) -> str:
+        """Return what the ended session showed last: the page is cleared next."""
+        with contextlib.suppress(GascityError):
+            return self.providers[start.provider].peek(start.session, KEPT_LINES, timeout=TIMEOUT)
+        return ""
 
-    def _keep(self, run: str, words: str) -> None:
+    def _keep(self, start: Start, words: str) -> None:
+        provider = self.providers[start.provider]
+        words = words or provider.previous_output(start.session, KEPT_LINES)
         if not words:
             return
         with contextlib.suppress(OSError):
-            folder = os.path.join(self.runs_folder, run)
+            folder = os.path.join(self.runs_folder, start.ended_run)
             os.makedirs(folder, mode=0o700, exist_ok=True)
             with open(os.path.join(folder, "last-screen.txt"), "w", encoding="utf-8") as file:
                 file.write(words)

@@ -146,7 +146,10 @@ class Deeds:
         return max(min(deadlines, default=float("inf")) - time.monotonic(), 0.0)
 
     def _carry_out(self, session: str, deed: Deed) -> None:
-        outcomes = self._hands.carry_out(deed.actions, self._no_more_starts.is_set)
+        try:
+            outcomes = self._hands.carry_out(deed.actions, self._no_more_starts.is_set)
+        except Exception as problem:  # noqa: BLE001  a deed always ends, or its session is lost
+            outcomes = [failed(deed.actions[-1], f"{type(problem).__name__}: {problem}")]
         self._post(Acted(session, deed.number, tuple(outcomes)))
 
 

@@ -51,7 +51,7 @@ class Workers:
         threading.Thread(target=work, name="worker", daemon=True).start()
 
     def _relieve(self) -> None:
-        """Add threads for as long as jobs wait and none of them is taken."""
+        """Add a few threads at a time for as long as jobs wait and none of them is taken."""
         pause = threading.Event()
         while True:
             before = self._jobs.qsize()
@@ -62,7 +62,7 @@ class Workers:
                     self._relieving = False
                     return
                 stuck = waiting >= before
-                more = min(waiting, self._most - self._threads) if stuck else 0
+                more = min(waiting, self._few, self._most - self._threads) if stuck else 0
                 self._threads += more
             for _ in range(more):
                 self._begin(self._work)

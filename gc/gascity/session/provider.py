@@ -209,6 +209,16 @@ class SessionProvider(ABC):
         """
         return _Ticking(wake, interval)
 
+    keeps_previous_output = False
+    """Whether `previous_output` tells anything."""
+
+    def previous_output(self, name: str, lines: int) -> str:  # noqa: ARG002  there is none to ask for
+        """Return the last lines of the incarnation that the present one replaced, where kept.
+
+        With `keeps_previous_output` nobody has to read them before a start, while an agent is down.
+        """
+        return ""
+
     def close(self) -> None:  # noqa: B027  a provider without connections has nothing to let go
         """Let go of connections. Sessions are not touched."""
 
