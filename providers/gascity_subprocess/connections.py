@@ -18,7 +18,6 @@ REFUSED = -32000
 _NOT_JSON, _NOT_A_REQUEST, _NO_METHOD, _BROKEN = -32700, -32600, -32601, -32603
 
 Params = Mapping[str, object]
-CHANGED = json.dumps({"jsonrpc": "2.0", "method": "changed", "params": {}}).encode() + b"\n"
 
 
 class Refused(Exception):
@@ -37,6 +36,7 @@ class Connection:
         sock.settimeout(0)
         self.sock = sock
         self.subscribed = False
+        self.told = 0  # the number of the last change a subscriber was told of
         self._unread = b""
         self._unsent = bytearray()
 
@@ -62,6 +62,10 @@ class Connection:
         """Send a line, now or as soon as the client takes it."""
         self._unsent += line
         self.push()
+
+    def notify(self, method: str, params: Params) -> None:
+        """Say something that nobody asked for."""
+        self.say(_line({"method": method, "params": params}))
 
     def push(self) -> None:
         """Send what is left over."""

@@ -18,7 +18,7 @@ import time
 from gascity import unixsocket
 from gascity.session import pids
 from gascity_subprocess import adoption, layout
-from gascity_subprocess.connections import CHANGED, Connection, understand
+from gascity_subprocess.connections import Connection, understand
 from gascity_subprocess.family import Family
 from gascity_subprocess.methods import Methods
 from gascity_subprocess.records import Record, Records
@@ -134,7 +134,7 @@ class Keeper:
     def _tell(self) -> None:
         for connection in self._connections:
             if self._has_changed and connection.subscribed and not connection.is_behind:
-                connection.say(CHANGED)
+                self._methods.tell_news(connection)
             self._listen_to(connection)
         self._has_changed = False
 

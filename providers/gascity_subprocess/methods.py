@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from gascity.session import pids
 from gascity_subprocess import layout, spawn, stopping
-from gascity_subprocess.connections import Call, Refused
+from gascity_subprocess.connections import Call, Connection, Refused
 from gascity_subprocess.family import Family
 from gascity_subprocess.records import Record, Records
 
@@ -161,17 +161,8 @@ class Methods:
     def _observe(self, call: Call) -> None:
         """Answer what changed since the client last asked this keeper, or everything."""
         keeper, number = call.text("keeper"), int(call.number("number"))
-        news = self.records.since(number) if keeper == self._id else None
-        changed, gone = news if news is not None else (list(self.records), [])
-        call.answer(
-            {
-                "keeper": self._id,
-                "number": self.records.number,
-                "all": news is None,
-                "sessions": [self._state(record) for record in changed],
-                "gone": gone,
-            }
-        )
+        news = self._news(number) if keeper == self._id else None
+        call.answer(news or self._everything())
 
     def _set_meta(self, call: Call) -> None:
         name = call.text("name")
@@ -190,8 +181,35 @@ class Methods:
             self._changed()
         call.answer(None)
 
+    def tell_news(self, connection: Connection) -> None:
+        """Tell a subscriber what changed since it was told last, with the moment it is true of."""
+        news = self._news(connection.told) or {}
+        connection.told = self.records.number
+        connection.notify("changed", {**news, "at": time.monotonic()})
+
+    def _news(self, number: int) -> dict[str, object] | None:
+        news = self.records.since(number)
+        if news is None:
+            return None
+        changed, gone = news
+        return self._look(number, changed, gone)
+
+    def _everything(self) -> dict[str, object]:
+        return self._look(-1, list(self.records), [])
+
+    def _look(self, since: int, changed: list[Record], gone: list[str]) -> dict[str, object]:
+        """Return what clients mirror: all that changed after `since`; -1 stands for everything."""
+        return {
+            "keeper": self._id,
+            "since": since,
+            "number": self.records.number,
+            "sessions": [self._state(record) for record in changed],
+            "gone": gone,
+        }
+
     def _subscribe(self, call: Call) -> None:
         call.connection.subscribed = True
+        call.connection.told = self.records.number
         call.answer(None)
 
     # --- how

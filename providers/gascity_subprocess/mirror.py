@@ -35,34 +35,43 @@ class Mirror:
     def look(self, ask: Ask) -> dict[str, SessionState]:
         """Return every session; `ask` sends an `observe` with the parameters it is given."""
         with self._lock:
-            keeper, number = self._keeper, self._number
-        answer = ask({"keeper": keeper, "number": number})
+            known: dict[str, object] = {"keeper": self._keeper, "number": self._number}
+        answer = ask(known)
         with self._lock:
             if answer is NOTHING:
                 self._keeper, self._number, self._sessions = "", 0, {}
             else:
-                self._take(answer, number)
+                self._take(answer)
             now = time.monotonic()
             if now >= self._activity_read + ACTIVITY_EVERY:
                 self._activity_read = now
                 self._sessions = {n: self._with_activity(s) for n, s in self._sessions.items()}
             return dict(self._sessions)
 
-    def _take(self, answer: object, asked_from: int) -> None:
-        """Bring the mirror up to date, unless another thread brought it further meanwhile."""
-        if not isinstance(answer, dict):
+    def told(self, news: object) -> dict[str, SessionState] | None:
+        """Take what the keeper told by itself; return every session, or None if a gap is left."""
+        with self._lock:
+            return dict(self._sessions) if self._take(news) else None
+
+    def _take(self, news: object) -> bool:
+        """Bring the mirror up to date; tell whether these news did it.
+
+        They do not when they follow on something this mirror has not seen, or are older than what
+        it has: another thread's look ended meanwhile.
+        """
+        if not isinstance(news, dict):
             raise ProviderUnavailable("the keeper gave an answer that is no look")
-        keeper, number = str(answer["keeper"]), int(answer["number"])
-        changed = {state.name: state for state in states.read_all(answer["sessions"])}
-        if answer["all"]:
-            self._sessions = changed
-        elif keeper == self._keeper and asked_from <= self._number <= number:
-            gone = set(answer["gone"])
-            kept = {name: state for name, state in self._sessions.items() if name not in gone}
-            self._sessions = {**kept, **changed}
-        else:
-            return  # what is here is newer: another thread's look ended meanwhile
-        self._keeper, self._number = keeper, number
+        if "keeper" not in news:
+            return False
+        keeper, since, number = str(news["keeper"]), int(news["since"]), int(news["number"])
+        follows = keeper == self._keeper and since <= self._number <= number
+        if since >= 0 and not follows:
+            return False
+        changed = {state.name: state for state in states.read_all(news["sessions"])}
+        gone = set(news["gone"])
+        kept = {n: s for n, s in self._sessions.items() if n not in gone} if since >= 0 else {}
+        self._keeper, self._number, self._sessions = keeper, number, {**kept, **changed}
+        return True
 
     def _with_activity(self, state: SessionState) -> SessionState:
         try:

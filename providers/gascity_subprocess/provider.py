@@ -26,7 +26,13 @@ from gascity.errors import (
 )
 from gascity.session import overlay, processes
 from gascity.session.locks import SessionBusy, session_lock
-from gascity.session.provider import CityContext, Delivery, SessionProvider, Watch
+from gascity.session.provider import (
+    CityContext,
+    Delivery,
+    SeenCallback,
+    SessionProvider,
+    Watch,
+)
 from gascity.session.startup import bring_up
 from gascity_subprocess import keys, layout, output, pipe, states
 from gascity_subprocess.asking import NOTHING, Keeper
@@ -96,12 +102,18 @@ class Provider(SessionProvider):
         """Return every session in one round trip that carries only what changed."""
         return self._mirror.look(lambda params: self._ask("observe", params, timeout=timeout))
 
-    def watch(self, wake: Callable[[], None], *, interval: float = 1.0) -> Watch:
+    def watch(
+        self,
+        wake: Callable[[], None],
+        *,
+        seen: SeenCallback | None = None,
+        interval: float = 1.0,
+    ) -> Watch:
         """Call `wake` within milliseconds of a change, and when the keeper itself goes away.
 
         `interval` bounds only how long a keeper that comes up elsewhere goes unnoticed.
         """
-        return KeeperWatch(self._keeper, wake, interval)
+        return KeeperWatch(self._keeper, self._mirror, wake, seen, interval)
 
     def is_running(self, name: str, *, timeout: float) -> bool:
         """Tell whether the session exists and its program lives."""

@@ -1,6 +1,7 @@
-"""Being told at once that something may have changed.
+"""Being told at once that something changed, and what.
 
-A connection of its own on which the keeper says so. It is made again when the keeper goes away,
+A connection of its own on which the keeper says so. What it says is complete together with what the
+mirror holds, so a look can be spared. The connection is made again when the keeper goes away,
 which is a change too. Where there is no keeper, nothing runs: the watch hears of one that this
 process starts, and looks now and then for one that another started.
 """
@@ -15,20 +16,30 @@ from collections.abc import Callable
 
 from gascity import jsonrpc, unixsocket
 from gascity.errors import ProviderUnavailable
-from gascity.session.provider import Watch
+from gascity.session.provider import SeenCallback, Watch
 from gascity_subprocess import layout
 from gascity_subprocess.asking import Keeper
+from gascity_subprocess.mirror import Mirror
 
 TIMEOUT = 5.0
 LOOK = 0.2  # seconds between two looks for a keeper
 
 
 class KeeperWatch(Watch):
-    """Calls `wake` from a thread of its own until closed."""
+    """Calls `seen`, where all is known, or `wake` from a thread of its own until closed."""
 
-    def __init__(self, keeper: Keeper, wake: Callable[[], None], interval: float) -> None:
+    def __init__(
+        self,
+        keeper: Keeper,
+        mirror: Mirror,
+        wake: Callable[[], None],
+        seen: SeenCallback | None,
+        interval: float,
+    ) -> None:
         self._keeper = keeper
+        self._mirror = mirror
         self._wake = wake
+        self._seen = seen
         self._interval = interval
         self._ended = threading.Event()
         self._stirred = threading.Event()
@@ -76,10 +87,23 @@ class KeeperWatch(Watch):
         try:
             sock.settimeout(None)
             sock.sendall(jsonrpc.request("subscribe", {}, 1))
-            while sock.recv(65536) and not self._ended.is_set():
-                self._wake()  # the first one, for what happened before, is the subscription
+            lines = jsonrpc.Lines()
+            while (data := sock.recv(65536)) and not self._ended.is_set():
+                for line in lines.feed(data):
+                    self._hear(line)
         except OSError:
             return
+
+    def _hear(self, line: bytes | None) -> None:
+        """Pass on what the keeper said; the first line only says that it will say more."""
+        news = jsonrpc.read_request(line or b"")
+        if self._seen is not None and isinstance(news, jsonrpc.Request):
+            sessions = self._mirror.told(news.params)
+            at = news.params.get("at")
+            if sessions is not None and isinstance(at, float):
+                self._seen(sessions, at)
+                return
+        self._wake()
 
     def _connect(self) -> socket.socket | None:
         try:

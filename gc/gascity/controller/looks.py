@@ -88,12 +88,28 @@ class Looks:
                 late.append(Looked(name, reason, still_open=True))
         return late
 
-    def take(self, looked: Looked) -> None:
-        """Take an answer, or the lack of one, as what was seen last."""
+    def take(self, looked: Looked) -> bool:
+        """Take an answer, or the lack of one, as what was seen last; tell whether it is.
+
+        An answer to a look that began before the provider spoke unasked may be the older of the
+        two: it is looked at again instead.
+        """
         question = self._questions[looked.provider]
-        question.is_open = looked.still_open
+        began = looked.told_at
+        if began is None:
+            question.is_open = looked.still_open
+            began = question.began
+        last = self._began.get(looked.provider, 0.0)
+        if began < last and not isinstance(looked.observation, Unseen):
+            question.due = question.due or looked.told_at is None
+            return False
         self.seen[looked.provider] = looked.observation
-        self._began[looked.provider] = question.began
+        self._began[looked.provider] = max(began, last)
+        return True
+
+    def takes_words(self, provider: str) -> bool:
+        """Tell whether what a provider says unasked is all there is to know of its sessions."""
+        return not any(spec.hints.process_names for spec in self._specs[provider])
 
     def began(self, provider: str) -> float:
         """Return when the look that gave the present answer of a provider began."""

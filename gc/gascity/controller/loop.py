@@ -32,7 +32,7 @@ from gascity.core.views import AgentView
 from gascity.errors import GascityError
 from gascity.journal.store import Journal
 from gascity.patrol.sinks import send
-from gascity.session.provider import SessionProvider
+from gascity.session.provider import SessionProvider, Watch
 
 MOST_UNTOLD = 10_000  # events kept in memory while the journal cannot be written
 
@@ -87,7 +87,7 @@ class Controller:
 
     def run(self) -> str:
         """Run until told to leave; return why."""
-        watches = [provider.watch(self.wake) for provider in self._providers.values()]
+        watches = [self._watch(name) for name in self._providers]
         self._record([Event(EventType.CONTROLLER_STARTED)])
         while not self.leaving:
             self._receive()
@@ -99,6 +99,13 @@ class Controller:
         for watch in watches:
             watch.close()
         return self.leaving
+
+    def _watch(self, name: str) -> Watch:
+        def seen(sessions: Mapping[str, SessionState], at: float) -> None:
+            self.post(Looked(name, Seen(sessions), told_at=at))
+
+        listens = self._looks.takes_words(name)
+        return self._providers[name].watch(self.wake, seen=seen if listens else None)
 
     def _receive(self) -> None:
         try:
@@ -212,7 +219,8 @@ class Controller:
 
     def _looked(self, looked: Looked) -> None:
         was_lost = isinstance(self._looks.seen.get(looked.provider), Unseen)
-        self._looks.take(looked)
+        if not self._looks.take(looked):
+            return
         match looked.observation:
             case Unseen(reason) if not was_lost:
                 text = f"{looked.provider}: {reason}"

@@ -17,11 +17,15 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """A provider answered, or its time is up and the question to it is `still_open`."""
+    """A provider answered, or its time is up and the question to it is `still_open`.
+
+    `told_at` is set when it spoke unasked: the monotonic moment of which its words were true.
+    """
 
     provider: str
     observation: Observation
     still_open: bool = False
+    told_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,9 @@ class CityContext:
     settings: Mapping[str, object]
 
 
+SeenCallback = Callable[[Mapping[str, SessionState], float], None]
+
+
 class Watch:
     """A running subscription; `close` ends it and may be called more than once."""
 
@@ -202,10 +205,18 @@ class SessionProvider(ABC):
             )
         return states
 
-    def watch(self, wake: Callable[[], None], *, interval: float = 1.0) -> Watch:
+    def watch(
+        self,
+        wake: Callable[[], None],
+        *,
+        seen: SeenCallback | None = None,  # noqa: ARG002  the default knows nothing to tell
+        interval: float = 1.0,
+    ) -> Watch:
         """Call `wake` from some thread soon after anything may have changed.
 
-        The default calls it every `interval` seconds.
+        A provider that is told everything may call `seen` instead, with what `observe` would have
+        answered and the monotonic moment of which that was true. The default calls `wake` every
+        `interval` seconds.
         """
         return _Ticking(wake, interval)
 

@@ -25,7 +25,13 @@ from gascity.errors import (
     StartFailed,
     StopTimedOut,
 )
-from gascity.session.provider import CityContext, Delivery, SessionProvider, Watch
+from gascity.session.provider import (
+    CityContext,
+    Delivery,
+    SeenCallback,
+    SessionProvider,
+    Watch,
+)
 
 
 @dataclass(slots=True)
@@ -220,7 +226,13 @@ class FakeProvider(SessionProvider):
         with self.world.changed:
             return {name: _state(name, session) for name, session in self.world.sessions.items()}
 
-    def watch(self, wake: Callable[[], None], *, interval: float = 1.0) -> Watch:
+    def watch(
+        self,
+        wake: Callable[[], None],
+        *,
+        seen: SeenCallback | None = None,
+        interval: float = 1.0,
+    ) -> Watch:
         return self.world.subscribe(wake)
 
     def _reach(self) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from gascity.core.model import CopyEntry, SessionConfig, StartupHints
-from gascity.core.observed import Alive, Exited, Life
+from gascity.core.observed import READY, Alive, Exited, Life
 from gascity.errors import SessionExists, StartFailed
 from gascity.session.local import LocalFolder, run_shell
 from gascity.session.provider import Delivery
-from gascity.session.startup import READY, Ran, bring_up, shows_prompt
+from gascity.session.startup import Ran, bring_up, shows_prompt
 
 
 class Stage:

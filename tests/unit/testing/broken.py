@@ -14,7 +14,7 @@ from typing import ClassVar
 from gascity.core.model import SessionConfig, StartupHints
 from gascity.core.observed import Alive, SessionState
 from gascity.errors import ProviderUnavailable, SessionExists, SessionNotFound
-from gascity.session.provider import CityContext, Delivery, Watch
+from gascity.session.provider import CityContext, Delivery, SeenCallback, Watch
 from gascity.testing.fake import FakeProvider, FakeSession, FakeWorld
 from gascity_subprocess.provider import Provider
 
@@ -143,14 +143,26 @@ class BlinkingProvider(FakeProvider):
 class SleepyProvider(FakeProvider):
     """Never wakes who watches."""
 
-    def watch(self, wake: Callable[[], None], *, interval: float = 1.0) -> Watch:
+    def watch(
+        self,
+        wake: Callable[[], None],
+        *,
+        seen: SeenCallback | None = None,
+        interval: float = 1.0,
+    ) -> Watch:
         return Watch()
 
 
 class TirelessProvider(FakeProvider):
     """Wakes on after the watch was closed."""
 
-    def watch(self, wake: Callable[[], None], *, interval: float = 1.0) -> Watch:
+    def watch(
+        self,
+        wake: Callable[[], None],
+        *,
+        seen: SeenCallback | None = None,
+        interval: float = 1.0,
+    ) -> Watch:
         super().watch(wake)
         return Watch()
 
