@@ -20,6 +20,7 @@ from gascity.core.observed import Observation, Unseen
 from gascity.session.provider import SessionProvider
 
 PACE = 0.025  # looks this far apart keep a burst of news from becoming a burst of looks
+HASTE = 0.002  # while the city ends, somebody waits for the last news
 LIMIT = TIMEOUT + 1.0
 
 
@@ -43,6 +44,7 @@ class Looks:
         post: Callable[[Message], None],
     ) -> None:
         self.seen: dict[str, Observation] = {}
+        self.pace = PACE
         self._began: dict[str, float] = {}
         self._providers = providers
         self._specs = {
@@ -61,7 +63,7 @@ class Looks:
         """Ask every provider that is due and may be asked."""
         now = time.monotonic()
         for name, question in self._questions.items():
-            if question.due and not question.is_open and now >= question.began + PACE:
+            if question.due and not question.is_open and now >= question.began + self.pace:
                 question.due, question.is_open, question.given_up = False, True, False
                 question.began = now
                 self._workers.submit(partial(self._ask, name))
@@ -70,7 +72,7 @@ class Looks:
         """Return how long until something has to be done about a look; None: only when asked."""
         now = time.monotonic()
         moments = [
-            question.began + (LIMIT if question.is_open else PACE) - now
+            question.began + (LIMIT if question.is_open else self.pace) - now
             for question in self._questions.values()
             if (question.is_open and not question.given_up)
             or (question.due and not question.is_open)

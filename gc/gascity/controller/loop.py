@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -18,7 +19,7 @@ from gascity.controller import demand
 from gascity.controller.act import Hands
 from gascity.controller.clock import Clock
 from gascity.controller.deeds import Deeds
-from gascity.controller.looks import Looks
+from gascity.controller.looks import HASTE, Looks
 from gascity.controller.messages import Acted, Asked, Counted, Leave, Looked, Message, Wake
 from gascity.controller.observe import seen_sessions
 from gascity.controller.requests import Requests
@@ -68,6 +69,8 @@ class Controller:
         self._before: Plan | None = None
         self._demand: dict[str, int] = {}
         self._counting: set[str] = set()
+        self._news = False
+        self._ticked_at = 0.0
         self._wake_at: float | None = None
         self._patrol_at = 0.0
         self._unwritten: list[Event] = []
@@ -92,6 +95,8 @@ class Controller:
         while not self.leaving:
             self._receive()
             self._mind_the_time()
+            if self._news and self._tick_rest() <= 0:
+                self._tick()
             self._looks.begin()
             self._write()
         self._record([Event(EventType.CONTROLLER_STOPPED, message=self.leaving)])
@@ -124,7 +129,12 @@ class Controller:
         times = [self._patrol_at, *self._timers()]
         looks = self._looks.patience()
         patience = min(min(times) - self._clock.now(), self.deeds.patience())
-        return max(patience if looks is None else min(patience, looks), 0.0)
+        patience = patience if looks is None else min(patience, looks)
+        return max(min(patience, self._tick_rest()) if self._news else patience, 0.0)
+
+    def _tick_rest(self) -> float:
+        """Return how long news have to wait: not at all in quiet times, a little in a burst."""
+        return self._ticked_at + self._looks.pace - time.monotonic()
 
     def _timers(self) -> list[float]:
         timers = [*self.deeds.timers(), *self._requests.deadlines()]
@@ -175,6 +185,7 @@ class Controller:
     def close_the_city(self) -> None:
         """End every session from now on, start nothing more, and leave when all is gone."""
         self._closing = True
+        self._looks.pace = HASTE
         self.deeds.refuse_starts()
         self._looks.want()
 
@@ -230,11 +241,12 @@ class Controller:
                 self._record([Event(EventType.PROVIDER_BACK, message=text)])
             case _:
                 pass
-        self._tick()
+        self._news = True
 
     # --- plan
 
     def _tick(self) -> None:
+        self._news, self._ticked_at = False, time.monotonic()
         now = self._clock.now()
         result = plan(self._desired(), self._observed(now), self.memory, now, self._before)
         self._before = result
