@@ -17,7 +17,11 @@ ROOT = Path(__file__).parents[2]
 
 def test_make_run_starts_the_example_city_in_the_foreground() -> None:
     told = subprocess.run(
-        ["make", "-n", "run"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["make", "--no-print-directory", "-n", "run"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
 
     assert told.rstrip().endswith(".venv/bin/gc start")
@@ -27,7 +31,11 @@ def test_make_run_makes_its_own_venv_and_city(tmp_path: Path) -> None:
     for name in ("Makefile", "pyproject.toml", "city.example.toml"):
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     told = subprocess.run(
-        ["make", "-n", "run"], cwd=tmp_path, capture_output=True, text=True, check=True
+        ["make", "--no-print-directory", "-n", "run"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
 
     steps = ["-m venv .venv", "pip", "install -e .", "cp city.example.toml city.toml", "gc start"]
@@ -38,7 +46,11 @@ def test_make_test_runs_the_suite_after_installing_what_it_needs(tmp_path: Path)
     for name in ("Makefile", "pyproject.toml"):
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     told = subprocess.run(
-        ["make", "-n", "test"], cwd=tmp_path, capture_output=True, text=True, check=True
+        ["make", "--no-print-directory", "-n", "test"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
 
     assert re.search(r"install -e '\.\[test\]'.*-m pytest", told, re.DOTALL), told

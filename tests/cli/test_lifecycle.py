@@ -142,6 +142,46 @@ def test_stop_without_a_controller_ends_the_sessions(city: City) -> None:
     assert not city.living()
 
 
+@pytest.mark.parametrize("broken", ["garbage[", None])
+def test_stop_works_when_the_city_file_is_broken_or_gone(city: City, broken: str | None) -> None:
+    file = city.folder / "city.toml"
+    for controller_lives in (True, False):
+        good = file.read_text("utf-8")
+        pid = city.start()
+        if not controller_lives:
+            os.kill(pid, signal.SIGTERM)
+            eventually(lambda pid=pid: not lives(pid))  # type: ignore[misc]  # a bound default
+        file.write_text(broken, "utf-8") if broken is not None else file.unlink()
+
+        city.ok("stop")
+
+        assert not city.living()
+        file.write_text(good, "utf-8")
+
+
+def test_stopping_without_a_controller_is_no_crash(city: City) -> None:
+    for _ in range(3):
+        pid = city.start()
+        os.kill(pid, signal.SIGTERM)
+        eventually(lambda pid=pid: not lives(pid))  # type: ignore[misc]  # a bound default
+        city.ok("stop")
+    city.start()
+
+    assert [agent["restarts"] for agent in city.agents().values()] == [0, 0, 0]
+
+
+def test_a_controller_that_does_not_answer_is_not_taken_for_none(city: City) -> None:
+    pid = city.start()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        done = city.gc("nudge", "a", "hello")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+    assert done.returncode == 124
+    assert done.stderr.startswith("error: the controller of this city does not answer")
+
+
 def test_restart_without_a_controller_says_that_none_runs(city: City) -> None:
     done = city.gc("restart", "a")
 
