@@ -102,7 +102,6 @@ class Methods:
                 return
             if self.records.get(old.name) is old:
                 self.records.put_aside(old)
-                self.records.forget(old)
             _guarded(call, self._create)
 
         self._begin(old, grace=0.0, timeout=LEFTOVERS, done=done)

@@ -98,13 +98,14 @@ class Records:
         return layout.folder(self._home, record.name)
 
     def make_folder(self, record: Record) -> str:
-        """Make a new folder for the session and return its path."""
+        """Make a folder for the session, or take the one that was put aside; return its path."""
         path = self.folder(record)
         try:
             os.mkdir(path, mode=0o700)
         except FileExistsError:
-            remove_folder(path)
-            os.mkdir(path, mode=0o700)
+            if _names(path) != [layout.INPUT]:
+                remove_folder(path)
+                os.mkdir(path, mode=0o700)
         return path
 
     def add(self, record: Record) -> None:
@@ -134,12 +135,20 @@ class Records:
             os.rename(fresh, path)
 
     def put_aside(self, record: Record) -> None:
-        """Keep what an ended session printed while the next one takes its place."""
-        output = os.path.join(self.folder(record), layout.OUTPUT)
+        """Make room for the next incarnation in the folder of one that ended.
+
+        What it printed is kept apart. Its input stays: nobody holds it any more, so it is empty,
+        and making files is the slowest part of a restart.
+        """
+        folder = self.folder(record)
+        self._all.pop(record.name, None)
+        self.touch(record)
+        self._gone[record.name] = record.number
         try:
-            os.rename(output, layout.previous(self._home, record.name))
+            os.unlink(os.path.join(folder, layout.RECORD))
+            os.rename(os.path.join(folder, layout.OUTPUT), layout.previous(self._home, record.name))
         except OSError:
-            return  # it printed nothing, or the disk is full: the next one starts all the same
+            remove_folder(folder)  # not as it should be: the next one begins from nothing
 
     def drop_previous(self, name: str) -> None:
         """Forget what an earlier incarnation printed."""

@@ -8,6 +8,7 @@ Neither needs the keeper, so the program lives on without it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Mapping
@@ -26,7 +27,8 @@ def spawn(folder: str, command: str, work_dir: str, env: Mapping[str, str], mark
     when a name or a value cannot be passed to a program.
     """
     path, words = _words(folder, command, work_dir, env)
-    os.mkfifo(os.path.join(folder, layout.INPUT), 0o600)
+    with contextlib.suppress(FileExistsError):  # that of the incarnation before
+        os.mkfifo(os.path.join(folder, layout.INPUT), 0o600)
     os.chdir(work_dir)  # the keeper has one thread, and posix_spawn has no folder to give
     try:
         return os.posix_spawn(
