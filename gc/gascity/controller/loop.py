@@ -35,6 +35,8 @@ from gascity.journal.store import Journal
 from gascity.patrol.sinks import send
 from gascity.session.provider import SessionProvider, Watch
 
+PACE = 0.005  # each tick costs this much of a budget ...
+BURST = 0.050  # ... of which so much can be spent at once: ten ticks, then two hundred a second
 MOST_UNTOLD = 10_000  # events kept in memory while the journal cannot be written
 
 
@@ -70,7 +72,7 @@ class Controller:
         self._demand: dict[str, int] = {}
         self._counting: set[str] = set()
         self._news = False
-        self._ticked_at = 0.0
+        self._paid_until = 0.0
         self._wake_at: float | None = None
         self._patrol_at = 0.0
         self._unwritten: list[Event] = []
@@ -133,8 +135,8 @@ class Controller:
         return max(min(patience, self._tick_rest()) if self._news else patience, 0.0)
 
     def _tick_rest(self) -> float:
-        """Return how long news have to wait: not at all in quiet times, a little in a burst."""
-        return self._ticked_at + self._looks.pace - time.monotonic()
+        """Return how long news have to wait: not at all, but for a long burst of them."""
+        return 0.0 if self._closing else self._paid_until - BURST - time.monotonic()
 
     def _timers(self) -> list[float]:
         timers = [*self.deeds.timers(), *self._requests.deadlines()]
@@ -246,7 +248,8 @@ class Controller:
     # --- plan
 
     def _tick(self) -> None:
-        self._news, self._ticked_at = False, time.monotonic()
+        self._news = False
+        self._paid_until = max(self._paid_until, time.monotonic()) + PACE
         now = self._clock.now()
         result = plan(self._desired(), self._observed(now), self.memory, now, self._before)
         self._before = result
