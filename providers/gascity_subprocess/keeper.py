@@ -213,7 +213,7 @@ def _take_lock(home: str) -> int | None:
             try:
                 unixsocket.connect(os.path.join(home, layout.SOCKET), timeout=1.0).close()
             except OSError:
-                time.sleep(0.002)
+                time.sleep(0.002)  # the holder is coming up or going: nothing tells which
             else:
                 return None
         else:

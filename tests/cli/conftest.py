@@ -214,7 +214,7 @@ def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     """Return `gc` within this process: quicker, and an exception that gets out fails the test."""
 
     def run(*words: str) -> Said:
-        monkeypatch.setattr(sys, "argv", ["gc", *words])
+        monkeypatch.setattr(sys, "argv", ["gc", *words])  # the words of this process
         code = main()
         out, err = capsys.readouterr()
         return Said(code, out, err)

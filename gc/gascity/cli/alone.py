@@ -1,7 +1,6 @@
 """Looking and stopping when no controller runs.
 
-The city's lock is held while anything is changed, so that a controller started in the meantime
-waits its turn.
+The city's lock is held while anything is changed, so that no controller starts in the meantime.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def _follow(shown: str, before: str, read: Callable[[int], str], lines: int) -> 
     sys.stdout.flush()
     try:
         while True:
-            time.sleep(0.2)
+            time.sleep(0.2)  # for a person who reads along; no provider tells of new output
             now = read(lines)
             sys.stdout.write(added(before, now))
             sys.stdout.flush()

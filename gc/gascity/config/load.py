@@ -9,7 +9,6 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gascity.config import find
 from gascity.config.files import Unreadable, read_text
 from gascity.config.places import Places, scan
 from gascity.config.problems import MOST_SHOWN, ConfigProblems, Problem, visible
@@ -59,11 +58,6 @@ def load_city(path: Path, *, known_providers: Collection[str], auto_provider: st
     if report.count:
         raise ConfigProblems(report.problems, report.more)
     return city
-
-
-def find_city(start: Path) -> Path:
-    """Return the nearest `city.toml` in `start` or a folder above it. Raises NotFound."""
-    return Path(find.find_city(str(start)))
 
 
 def _parsed(source: Source) -> dict[str, object]:

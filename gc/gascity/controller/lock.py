@@ -39,7 +39,7 @@ class CityLock:
                     f"another controller holds this city: {self._holder()}",
                     hint="`gc status` shows it, `gc stop` ends the city and the controller",
                 )
-            time.sleep(0.01)
+            time.sleep(0.01)  # flock cannot wait with a limit
         os.ftruncate(file, 0)
         os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
         self._file = file

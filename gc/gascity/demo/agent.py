@@ -159,7 +159,7 @@ class Agent:
         kept = []
         while (left := until - time.monotonic()) > 0:
             if not self._keyboard.is_terminal:
-                time.sleep(left)
+                time.sleep(left)  # its work is to take time
                 continue
             event = self._keyboard.read(left)
             if event is Key.ESCAPE:

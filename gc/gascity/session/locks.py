@@ -54,7 +54,7 @@ def _taken(descriptor: int, deadline: float) -> bool:
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 return False
-            time.sleep(pause)
+            time.sleep(pause)  # flock cannot wait with a limit
             pause = min(pause * 2, 0.02)
         else:
             return True

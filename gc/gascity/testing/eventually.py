@@ -28,4 +28,4 @@ def eventually(check: Callable[[], T], within: float = 10.0, every: float = 0.01
             said = answer
         if time.monotonic() >= deadline:
             raise AssertionError(f"not within {within:g} s; the last answer was {said!r}")
-        time.sleep(every)
+        time.sleep(every)  # the one place where tests wait

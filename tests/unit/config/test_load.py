@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from gascity.config.load import find_city
+from gascity.config import find
 from gascity.core.model import City
 from gascity.errors import NotFound
 
 Load = Callable[[str | bytes], City]
+
+
+def find_city(start: Path) -> Path:
+    return Path(find.find_city(str(start)))
 
 
 def test_the_nearest_city_upwards_is_found(tmp_path: Path) -> None:

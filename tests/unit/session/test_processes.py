@@ -23,7 +23,7 @@ TABLES = [pids.table] if pids.table is psutil_table else [pids.table, psutil_tab
 @pytest.fixture(params=TABLES, ids=lambda table: table.__name__.rpartition(".")[2])
 def table(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     chosen: ModuleType = request.param
-    monkeypatch.setattr(pids, "table", chosen)
+    monkeypatch.setattr(pids, "table", chosen)  # the real table of another system, not a mock
     return chosen
 
 
