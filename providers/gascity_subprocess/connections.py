@@ -124,6 +124,13 @@ class Call:
             raise TypeError(f"{key} must be a number")
         return value
 
+    def names(self, key: str) -> list[str]:
+        """Return a parameter that must be a list of strings, each once."""
+        value = self.params.get(key)
+        if not isinstance(value, list):
+            raise TypeError(f"{key} must be a list")
+        return [str(name) for name in dict.fromkeys(value)]
+
     def texts(self, key: str) -> dict[str, str]:
         """Return a parameter that must map strings to strings."""
         value = self.params.get(key)

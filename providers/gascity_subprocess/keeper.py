@@ -85,6 +85,7 @@ class Keeper:
             self._methods.go_on(time.monotonic())
             self._tell()
             self._methods.write_ends()
+            self._methods.records.sweep()
         os.unlink(os.path.join(self._home, layout.SOCKET))
 
     # --- clients

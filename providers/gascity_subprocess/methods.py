@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 from gascity.session import pids
 from gascity_subprocess import layout, spawn, stopping
@@ -35,6 +36,7 @@ class Methods:
         self._known: dict[str, Callable[[Call], None]] = {
             "start": self._start,
             "stop": self._stop,
+            "stop_all": self._stop_all,
             "interrupt": self._interrupt,
             "get": self._get,
             "observe": self._observe,
@@ -137,15 +139,33 @@ class Methods:
 
         def done(survivors: list[int]) -> None:
             if survivors:
-                sentence = f"session {name} could not be stopped: {_list(survivors)} still there"
-                call.refuse(Refused(layout.SURVIVED, sentence, pids=survivors))
+                call.refuse(Refused(layout.SURVIVED, _survived(name, survivors), pids=survivors))
                 return
-            if self.records.get(name) is record:
-                self.records.forget(record)
-                self._changed()
+            self._forget(record)
             call.answer(None)
 
         self._begin(record, grace=call.number("grace"), timeout=call.number("timeout"), done=done)
+
+    def _stop_all(self, call: Call) -> None:
+        """Answer once, when all are gone, with a sentence for each that is not."""
+        grace, timeout = call.number("grace"), call.number("timeout")
+        found = [self.records.get(name) for name in call.names("names")]
+        left = {record.name: record for record in found if record is not None}
+        failed: dict[str, str] = {}
+
+        def done(record: Record, survivors: list[int]) -> None:
+            if survivors:
+                failed[record.name] = _survived(record.name, survivors)
+            else:
+                self._forget(record)
+            del left[record.name]
+            if not left:
+                call.answer(failed)
+
+        if not left:
+            call.answer(failed)
+        for record in tuple(left.values()):
+            self._begin(record, grace=grace, timeout=timeout, done=partial(done, record))
 
     def _interrupt(self, call: Call) -> None:
         record = self.records.get(call.text("name"))
@@ -226,6 +246,11 @@ class Methods:
         if over:
             self.stops.pop(record.name, None)
 
+    def _forget(self, record: Record) -> None:
+        if self.records.get(record.name) is record:
+            self.records.forget(record)
+            self._changed()
+
     def _keep(self, record: Record, *, first: bool = False) -> None:
         """Write a change that happened whether or not the disk takes it."""
         try:
@@ -258,6 +283,10 @@ def _guarded(call: Call, method: Callable[[Call], None]) -> None:
 
         complain(traceback.format_exc())
         call.broke(problem)
+
+
+def _survived(name: str, survivors: list[int]) -> str:
+    return f"session {name} could not be stopped: {_list(survivors)} still there"
 
 
 def _list(numbers: list[int]) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from gascity.core.model import SessionConfig
 from gascity.core.observed import Alive, SessionState
 from gascity.errors import (
+    GascityError,
     NotSupported,
     ProviderError,
     RemoteError,
@@ -46,6 +47,12 @@ _ERRORS: Mapping[str, Callable[[str], ProviderError]] = {
     layout.NOT_STARTED: StartFailed,
     layout.SURVIVED: StopTimedOut,
 }
+
+
+def _patience(grace: float, timeout: float) -> dict[str, float]:
+    """The keeper must be done, and its answer here, before the caller's time is up."""
+    limit = timeout - min(0.5, timeout * 0.1)
+    return {"grace": min(grace, limit * 0.75), "timeout": limit}
 
 
 class Provider(SessionProvider):
@@ -87,10 +94,14 @@ class Provider(SessionProvider):
 
     def stop(self, name: str, *, grace: float, timeout: float) -> None:
         """End the session with all its processes; see the contract."""
-        # The keeper must be done, and its answer here, before the caller's time is up.
-        limit = timeout - min(0.5, timeout * 0.1)
-        params = {"name": name, "grace": min(grace, limit * 0.75), "timeout": limit}
-        self._ask("stop", params, timeout=timeout)
+        self._ask("stop", {"name": name, **_patience(grace, timeout)}, timeout=timeout)
+
+    def stop_all(
+        self, names: Sequence[str], *, grace: float, timeout: float
+    ) -> Mapping[str, GascityError]:
+        """Stop several in one call to the keeper."""
+        params = {"names": list(names), **_patience(grace, timeout)}
+        return states.survivors(self._ask("stop_all", params, timeout=timeout))
 
     def interrupt(self, name: str, *, timeout: float) -> None:
         """Send SIGINT to the process group of the session's program."""

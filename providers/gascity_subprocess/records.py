@@ -8,6 +8,7 @@ are never written.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -73,6 +74,7 @@ class Records:
         self.number = 0
         self._gone: dict[str, int] = {}
         self._forgotten_up_to = 0
+        self._litter: set[str] = set()
 
     def __iter__(self) -> Iterator[Record]:
         return iter(list(self._all.values()))
@@ -100,6 +102,9 @@ class Records:
     def make_folder(self, record: Record) -> str:
         """Make a folder for the session, or take the one that was put aside; return its path."""
         path = self.folder(record)
+        if path in self._litter:
+            self._litter.discard(path)
+            remove_folder(path)
         try:
             os.mkdir(path, mode=0o700)
         except FileExistsError:
@@ -158,14 +163,23 @@ class Records:
             return
 
     def forget(self, record: Record) -> None:
-        """Remove the session's folder; the record goes first, so a half-removed one is no one's."""
+        """Remove the session's record: its folder is no one's then, and `sweep` takes it away."""
         self._all.pop(record.name, None)
         self.touch(record)
         self._gone[record.name] = record.number
         if len(self._gone) > MOST_GONE:
             self._gone.clear()
             self._forgotten_up_to = self.number
-        remove_folder(self.folder(record))
+        folder = self.folder(record)
+        for name in (layout.RECORD, layout.RECORD + _NEW):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(folder, name))
+        self._litter.add(folder)
+
+    def sweep(self) -> None:
+        """Remove the folders of sessions that were forgotten; nobody waits for that."""
+        while self._litter:
+            remove_folder(self._litter.pop())
 
     def last_activity(self, record: Record) -> float | None:
         """Return when the session last printed something."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from gascity.core.observed import Alive, Exited, ProcessId, SessionState
-from gascity.errors import ProviderUnavailable
+from gascity.errors import GascityError, ProviderUnavailable, StopTimedOut
 from gascity_subprocess.asking import NOTHING
 
 
@@ -68,3 +68,12 @@ def state(one: Kept) -> SessionState:
         last_activity=one.last_activity,
         meta=one.meta,
     )
+
+
+def survivors(answer: object) -> dict[str, GascityError]:
+    """Return which sessions could not be stopped, and why."""
+    if answer is NOTHING:
+        return {}
+    if not isinstance(answer, dict):
+        raise ProviderUnavailable("the keeper did not say which sessions are left")
+    return {str(name): StopTimedOut(str(why)) for name, why in answer.items()}

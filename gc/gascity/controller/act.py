@@ -59,6 +59,27 @@ class Hands:
             self._keep(ended, words)
         return outcomes
 
+    def stop_together(self, stops: Sequence[Stop]) -> list[Outcome]:
+        """End several sessions of one provider at once; each has its outcome, in their order."""
+        provider = self.providers[stops[0].provider]
+        names = [stop.session for stop in stops]
+        try:
+            left = provider.stop_all(names, grace=self.grace, timeout=self.grace + TIMEOUT)
+        except ProviderUnavailable as problem:
+            return [failed(stop, problem.message, outage=True) for stop in stops]
+        except GascityError as problem:
+            return [failed(stop, problem.message) for stop in stops]
+        return [
+            failed(
+                stop,
+                left[stop.session].message,
+                outage=isinstance(left[stop.session], ProviderUnavailable),
+            )
+            if stop.session in left
+            else _done(stop, EventType.SESSION_STOPPED)
+            for stop in stops
+        ]
+
     def _kept_by_provider(self, actions: Sequence[SessionAction]) -> bool:
         """Tell whether the provider keeps last words itself: not where a Stop goes first."""
         provider = self.providers[actions[0].provider]

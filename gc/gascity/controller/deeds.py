@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -61,11 +61,25 @@ class Deeds:
         for action in actions:
             chains.setdefault(action.session, []).append(action)
         for session, chain in chains.items():
-            self._count += 1
-            allowed = len(chain) * (self._hands.grace + TIMEOUT) + START_TIMEOUT
-            deed = Deed(self._count, tuple(chain), time.monotonic() + allowed)
-            self._under_way.setdefault(session, []).append(deed)
+            deed = self._note(session, chain)
             self._workers.submit(partial(self._carry_out, session, deed))
+
+    def begin_the_end(self, actions: Iterable[SessionAction]) -> None:
+        """Have sessions ended, all of one provider in one go: nobody waits for one of them."""
+        together: dict[str, list[tuple[Deed, Stop]]] = {}
+        for action in actions:
+            if isinstance(action, Stop):
+                deed = self._note(action.session, [action])
+                together.setdefault(action.provider, []).append((deed, action))
+        for stops in together.values():
+            self._workers.submit(partial(self._stop_together, stops))
+
+    def _note(self, session: str, chain: Sequence[SessionAction]) -> Deed:
+        self._count += 1
+        allowed = len(chain) * (self._hands.grace + TIMEOUT) + START_TIMEOUT
+        deed = Deed(self._count, tuple(chain), time.monotonic() + allowed)
+        self._under_way.setdefault(session, []).append(deed)
+        return deed
 
     def end(self, acted: Acted, memory: Memory, now: float) -> Memory | None:
         """Take note that a deed is done; return the memory after it, or None if it was given up."""
@@ -151,6 +165,15 @@ class Deeds:
         except Exception as problem:  # noqa: BLE001  a deed always ends, or its session is lost
             outcomes = [failed(deed.actions[-1], f"{type(problem).__name__}: {problem}")]
         self._post(Acted(session, deed.number, tuple(outcomes)))
+
+    def _stop_together(self, stops: Sequence[tuple[Deed, Stop]]) -> None:
+        try:
+            outcomes = self._hands.stop_together([stop for _, stop in stops])
+        except Exception as problem:  # noqa: BLE001  a deed always ends, or its session is lost
+            why = f"{type(problem).__name__}: {problem}"
+            outcomes = [failed(stop, why) for _, stop in stops]
+        for (deed, stop), outcome in zip(stops, outcomes, strict=True):
+            self._post(Acted(stop.session, deed.number, (outcome,)))
 
 
 def after(memory: Memory, outcome: Outcome, now: float) -> Memory:

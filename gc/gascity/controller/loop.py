@@ -260,7 +260,10 @@ class Controller:
         self._record(result.events)
         self._write()  # what was counted is kept before it is acted on
         actions = [action for action in result.actions if not isinstance(action, Alert)]
-        self.deeds.begin(map(_for_the_end, actions) if self._closing else actions)
+        if self._closing:
+            self.deeds.begin_the_end(map(_for_the_end, actions))
+        else:
+            self.deeds.begin(actions)
         for alert in result.actions:
             if isinstance(alert, Alert):
                 self._alert(alert)

@@ -16,6 +16,7 @@ from enum import StrEnum
 
 from gascity.core.model import SessionConfig
 from gascity.core.observed import Alive, Exited, SessionState
+from gascity.errors import GascityError
 
 
 class Delivery(StrEnum):
@@ -88,6 +89,28 @@ class SessionProvider(ABC):
         Asks first, waits up to `grace` seconds, then forces. No such session: returns at once.
         Raises StopTimedOut when something survives.
         """
+
+    def stop_all(
+        self, names: Sequence[str], *, grace: float, timeout: float
+    ) -> Mapping[str, GascityError]:
+        """Stop several sessions side by side; return why some of them could not be.
+
+        A provider that can do it in fewer steps overrides this.
+        """
+        failures: dict[str, GascityError] = {}
+
+        def stop(name: str) -> None:
+            try:
+                self.stop(name, grace=grace, timeout=timeout)
+            except GascityError as problem:
+                failures[name] = problem
+
+        threads = [threading.Thread(target=stop, args=[name], daemon=True) for name in names]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return failures
 
     @abstractmethod
     def interrupt(self, name: str, *, timeout: float) -> None:

@@ -121,6 +121,19 @@ def test_a_stuck_session_survives_its_stop() -> None:
     assert provider.is_running("w", timeout=1)
 
 
+def test_of_several_that_are_stopped_at_once_the_stuck_one_is_named() -> None:
+    world = FakeWorld()
+    provider = world.provider()
+    for name in ("v", "w", "x"):
+        provider.start(name, CONFIG, timeout=1)
+    world.stuck.add("w")
+
+    failures = provider.stop_all(["v", "w", "x"], grace=1, timeout=1)
+
+    assert [(name, type(why)) for name, why in failures.items()] == [("w", StopTimedOut)]
+    assert list(provider.observe(timeout=1)) == ["w"]
+
+
 def test_a_crash_is_told_with_its_status() -> None:
     world = FakeWorld()
     provider = world.provider()

@@ -133,6 +133,20 @@ class LifeRules(Contract):
         assert running == [True, True, True]
         assert alive == [True, True, True]
 
+    def test_stopping_several_at_once_ends_them_and_nothing_else(
+        self, provider: SessionProvider, name: str, config: Configure
+    ) -> None:
+        names = [f"{name}-{number}" for number in range(4)]
+        for each in names:
+            provider.start(each, config(), timeout=self.limit)
+
+        failures = provider.stop_all(
+            [*names[:3], names[0], f"{name}-none"], grace=5.0, timeout=self.limit
+        )
+
+        assert not failures
+        assert list(provider.observe(timeout=self.limit)) == [names[3]]
+
     def test_a_name_can_be_used_again_after_stop(
         self, provider: SessionProvider, name: str, config: Configure, witness: Witness, token: str
     ) -> None:
