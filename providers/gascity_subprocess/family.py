@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 
 from gascity.session import pids
+from gascity.session.marks import MARK
 from gascity_subprocess import layout
 from gascity_subprocess.records import Record, Records
 
@@ -98,7 +99,7 @@ class Family:
         """Return whose a child of the keeper is; empty when nothing tells."""
         known = self._marks.get(pid)
         if known is None:
-            known = pids.table.variable(pid, layout.MARK)
+            known = pids.table.variable(pid, MARK)
             if known is None and pids.table.variable(pid, layout.KEEPER) is not None:
                 known = layout.KEEPER  # of another city, started by one of our agents
             if known is None:
@@ -119,7 +120,7 @@ class Family:
         if self._marked is None:
             self._marked = {}
             for pid in pids.table.everyone():
-                mark = pids.table.variable(pid, layout.MARK)
+                mark = pids.table.variable(pid, MARK)
                 if mark is not None and pids.table.started(pid) is not None:
                     self._marked.setdefault(mark, []).append(pid)
         return self._marked

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 
-MARK = "GC_KEEPER_MARK"  # in the environment of every session's processes: whose they are
 KEEPER = "GC_KEEPER"  # in the environment of a keeper: it belongs to no session
 
 UNTIL = "until"  # in the parameters of a call: when its caller gives up, as monotonic time

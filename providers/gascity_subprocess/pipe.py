@@ -11,7 +11,6 @@ import array
 import contextlib
 import fcntl
 import os
-import re
 import select
 import sys
 import termios
@@ -19,16 +18,15 @@ import time
 from collections.abc import Iterator
 
 from gascity.session.provider import Delivery
+from gascity.session.text import message as text_of
 
 AT_ONCE = 4096  # up to here a pipe takes all or nothing by itself (PIPE_BUF)
 MOST = 1024 * 1024  # the largest a pipe may be made without special rights
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def message(text: str) -> bytes:
-    """Return a text as it goes in: no control characters but tab and newline, one newline last."""
-    plain = _CONTROLS.sub("", text.replace("\r\n", "\n")).rstrip("\n")
-    return plain.encode("utf-8", errors="replace") + b"\n"
+    """Return a text as it goes in, with one newline last."""
+    return text_of(text).encode("utf-8", errors="replace") + b"\n"
 
 
 def deliver(path: str, data: bytes, *, deadline: float) -> Delivery:

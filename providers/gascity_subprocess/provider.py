@@ -35,10 +35,10 @@ from gascity.session.provider import (
     Watch,
 )
 from gascity.session.startup import bring_up
+from gascity.session.target import LocalTarget
 from gascity_subprocess import keys, layout, output, pipe, states
 from gascity_subprocess.asking import NOTHING, Keeper
 from gascity_subprocess.mirror import Mirror
-from gascity_subprocess.target import KeptTarget
 from gascity_subprocess.watching import KeeperWatch
 
 _ERRORS: Mapping[str, Callable[[str], ProviderError]] = {
@@ -82,7 +82,7 @@ class Provider(SessionProvider):
         if not layout.is_name(name):
             raise StartFailed(f"{name!r} cannot be the name of a session")
         deadline = time.monotonic() + timeout
-        target = KeptTarget(self, name, config, create=self._create)
+        target = LocalTarget(self, name, config, create=self._create)
         hints = config.hints
         with contextlib.ExitStack() as held:
             if hints.pre_start or hints.overlay_dir or hints.copy_files:

@@ -13,7 +13,8 @@ import os
 import signal
 from collections.abc import Mapping
 
-from gascity_subprocess import command as command_line
+from gascity.session import command as command_line
+from gascity.session.marks import MARK
 from gascity_subprocess import layout
 
 LONGEST_WORD = 100_000  # Linux takes 128 KiB in one argument
@@ -34,7 +35,7 @@ def spawn(folder: str, command: str, work_dir: str, env: Mapping[str, str], mark
         return os.posix_spawn(
             path,
             words,
-            {**env, layout.MARK: mark},
+            {**env, MARK: mark},
             file_actions=_files(folder),
             setsid=True,
             setsigmask=[],

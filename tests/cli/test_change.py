@@ -107,7 +107,7 @@ def test_an_agent_gets_its_own_environment_and_nobody_elses(make_city: MakeCity)
 
     own = {"GC_AGENT", "GC_CITY", "GC_CITY_PATH", "GC_DIR", "GC_SESSION_NAME", "GC_RUN"}
     base = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LC_ALL", "MINE", "WANTED"}
-    shell = {"LANG", "TMPDIR", "PWD", "OLDPWD", "SHLVL", "_", "GC_KEEPER_MARK"}
+    shell = {"LANG", "TMPDIR", "PWD", "OLDPWD", "SHLVL", "_", "GC_SESSION_MARK"}
     assert own | base <= set(env)
     assert set(env) <= own | base | shell
     assert (env["GC_AGENT"], env["GC_CITY"], env["GC_RUN"]) == ("a", "town", agent["run"])

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+from gascity.session.marks import MARK
 from gascity.session.provider import CityContext, SessionProvider
 from gascity.testing.conformance import ProcessConformance
 from gascity.testing.eventually import eventually
@@ -18,7 +19,7 @@ from gascity_subprocess.provider import Provider
 
 class TestSubprocess(ProcessConformance):
     provider_class = Provider
-    adds_env = frozenset({layout.MARK})
+    adds_env = frozenset({MARK})
 
     def make_unreachable(
         self, provider: SessionProvider, name: str

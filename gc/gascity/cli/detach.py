@@ -8,6 +8,7 @@ import sys
 
 from gascity.config.find import find_city
 from gascity.errors import Exit
+from gascity.session.marks import MARK
 
 
 def _errors() -> int:
@@ -18,7 +19,8 @@ def _errors() -> int:
 def start_detached(folder: str) -> int:
     """Start the controller of the folder's city; return once it answers, or its exit code.
 
-    Until it is ready it speaks on this terminal, so that its errors are seen here.
+    It does not end with the session it may be started from: it leaves that one's mark behind. Until
+    it is ready it speaks on this terminal, so that its errors are seen here.
     """
     city_file = find_city(folder)
     reading, writing = os.pipe()
@@ -28,6 +30,7 @@ def start_detached(folder: str) -> int:
             stdin=subprocess.DEVNULL,
             stdout=_errors(),
             stderr=_errors(),
+            env={key: value for key, value in os.environ.items() if key != MARK},
             start_new_session=True,
             pass_fds=[writing],
         )

@@ -62,7 +62,8 @@ class SessionState:
     """One session from outside.
 
     Times are seconds since the epoch. `attached` counts the terminals that look at it.
-    `agent_alive` is False when the session lives but none of the agent's process names does.
+    `agent_alive` is False when the session lives but none of the agent's process names does;
+    `title` is what its program wrote over its window.
     """
 
     name: str
@@ -73,6 +74,7 @@ class SessionState:
     attached: int = 0
     meta: Mapping[str, str] = field(default_factory=dict)
     agent_alive: bool = True
+    title: str = ""
 
     @property
     def run(self) -> str:

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import os
 
-_AFTER_NAME = {"state": 0, "parent": 1, "started": 19}  # fields of `stat` after `pid (name)`
+_AFTER_NAME = {
+    "state": 0,
+    "parent": 1,
+    "session": 3,
+    "started": 19,
+}  # fields of `stat` after `pid (name)`
 _LONGEST_ENVIRON = 4 * 1024 * 1024
 _GONE = (b"Z", b"X", b"x")
 _boot: list[str] = []
@@ -53,6 +58,31 @@ def parent(pid: int) -> int | None:
 def everyone() -> list[int]:
     """Return all pids there are."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+Row = tuple[int, int, float, str]  # parent, terminal session, age (later is more), `started`
+
+
+def snapshot() -> dict[int, Row]:
+    """Return all living processes by pid, in one pass."""
+    rows: dict[int, Row] = {}
+    boot = _boot_id()
+    for pid in everyone():
+        fields = _stat(pid)
+        if fields is not None and fields[0] not in _GONE:
+            ticks = fields[_AFTER_NAME["started"]].decode()
+            parent = int(fields[_AFTER_NAME["parent"]])
+            session = int(fields[_AFTER_NAME["session"]])
+            rows[pid] = (parent, session, float(ticks), f"{boot}:{ticks}")
+    return rows
+
+
+def ignores(pid: int, signum: int) -> bool:
+    """Tell whether the process pays no attention to a signal."""
+    for line in (_read(f"/proc/{pid}/status") or b"").splitlines():
+        if line.startswith(b"SigIgn:"):
+            return bool(int(line.split()[1], 16) >> (signum - 1) & 1)
+    return False
 
 
 def variable(pid: int, name: str) -> str | None:

@@ -6,6 +6,7 @@ psutil is imported when first asked: it costs more than the rest of the keeper t
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,26 @@ def everyone() -> list[int]:
     import psutil  # noqa: PLC0415  see the top of this file
 
     return psutil.pids()
+
+
+Row = tuple[int, int, float, str]  # parent, terminal session, age (later is more), `started`
+
+
+def snapshot() -> dict[int, Row]:
+    """Return all living processes by pid, in one pass."""
+    rows: dict[int, Row] = {}
+    for pid in everyone():
+        with _known(pid) as process, contextlib.suppress(OSError):
+            if process is not None and process.status() not in ("zombie", "dead"):
+                age = process.create_time()
+                rows[pid] = (process.ppid(), os.getsid(pid), age, f"at:{age:.6f}")
+    return rows
+
+
+def ignores(pid: int, signum: int) -> bool:
+    """Tell whether the process pays no attention to a signal: nobody says so here."""
+    del pid, signum
+    return False
 
 
 def variable(pid: int, name: str) -> str | None:

@@ -16,6 +16,7 @@ from gascity.session.provider import CityContext, SessionProvider
 GROUP = "gascity.providers"
 SHIPPED = {
     "subprocess": "gascity_subprocess:Provider",
+    "tmux": "gascity_tmux:Provider",
 }
 PREFERRED = ("tmux", "subprocess")
 

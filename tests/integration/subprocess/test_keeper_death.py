@@ -12,6 +12,7 @@ import psutil
 from tests.integration.subprocess.conftest import LIMIT, City, lives
 
 from gascity.core.observed import Alive, Exited
+from gascity.session.marks import MARK
 from gascity.testing.eventually import eventually
 from gascity_subprocess import layout
 
@@ -102,7 +103,7 @@ def test_stopping_an_adopted_session_finds_what_ran_away_from_it(city: City) -> 
 def test_a_start_that_was_cut_off_leaves_nothing(city: City) -> None:
     folder = city.folder("a")
     folder.mkdir(parents=True)
-    env = {layout.MARK: layout.mark(str(city.home), "a", "x"), "TEST_TOKEN": city.token}
+    env = {MARK: layout.mark(str(city.home), "a", "x"), "TEST_TOKEN": city.token}
     cut_off = subprocess.Popen(["sleep", "1000"], env=env, start_new_session=True)
 
     assert city.provider().observe(timeout=LIMIT) == {}

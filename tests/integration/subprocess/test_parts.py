@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from gascity.errors import NotSupported
-from gascity_subprocess import command as command_line
+from gascity.session import command as command_line
+from gascity.session.command import for_shell
 from gascity_subprocess import keys, layout, output, pipe
-from gascity_subprocess.command import for_shell
 from gascity_subprocess.records import Record, Records
 
 

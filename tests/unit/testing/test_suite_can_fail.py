@@ -78,7 +78,7 @@ from gascity.testing.conformance import ProcessConformance
 
 class {name}Rules(ProcessConformance):
     provider_class = {name}
-    adds_env = frozenset({{"GC_KEEPER_MARK"}})
+    adds_env = frozenset({{"GC_SESSION_MARK"}})
 """
 
 

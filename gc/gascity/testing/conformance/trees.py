@@ -98,7 +98,7 @@ class TreeRules(Contract):
 
         assert witness.living(token) == []
 
-    @pytest.mark.parametrize("kind", ["child", "daemon"])
+    @pytest.mark.parametrize("kind", ["deaf", "daemon"])
     def test_a_new_start_ends_what_a_crashed_session_left_behind(
         self,
         provider: SessionProvider,
@@ -121,7 +121,7 @@ class TreeRules(Contract):
         assert not set(orphans) & set(witness.living(token))
         assert provider.is_running(name, timeout=self.limit)
 
-    @pytest.mark.parametrize("kind", ["child", "daemon"])
+    @pytest.mark.parametrize("kind", ["deaf", "daemon"])
     def test_stop_ends_what_a_crashed_session_left_behind(
         self,
         provider: SessionProvider,

@@ -1,4 +1,4 @@
-"""One session of this provider while it is being brought up."""
+"""A session on this machine while it is brought up: what `startup` asks for, by its provider."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from gascity.session.local import LocalFolder
 from gascity.session.provider import Delivery, SessionProvider
 
 
-class KeptTarget(LocalFolder):
-    """The steps of `session.startup`, by way of the provider."""
+class LocalTarget(LocalFolder):
+    """What every provider of this machine has in common; `create` is what it does itself."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class KeptTarget(LocalFolder):
         self._create = create
 
     def create(self, *, timeout: float) -> None:
-        """Have the keeper spawn it."""
+        """Have the provider create it."""
         self._create(self._name, self._config, timeout)
 
     def life(self, *, timeout: float) -> Life:
@@ -40,7 +40,7 @@ class KeptTarget(LocalFolder):
         return self._provider.peek(self._name, lines, timeout=timeout)
 
     def intervene(self, screen: str, *, timeout: float) -> bool:
-        """Do nothing: without a terminal there are no dialogs."""
+        """Do nothing: here are no dialogs to answer."""
         del screen, timeout
         return False
 

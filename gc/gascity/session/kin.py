@@ -1,0 +1,153 @@
+"""The processes of a session, however far they went, and how they are ended.
+
+For providers whose sessions are somebody else's children: nobody tells what becomes of them. A
+process belongs to a session when it is below the session's root, when it is in the terminal
+session that the root leads, or when it carries the session's mark in its environment. One pass over
+the process table serves any number of sessions.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gascity.core.observed import ProcessId
+from gascity.session import pids
+from gascity.session.marks import MARK
+
+GLANCE = 0.05  # seconds between two looks while killing, and where the kernel cannot tell of an end
+
+
+@dataclass(frozen=True, slots=True)
+class Kin:
+    """What the processes of one session have in common.
+
+    Their mark begins with `mark`; `root` is the session's own process, if it is known.
+    """
+
+    mark: str
+    root: ProcessId | None = None
+
+
+def members(kin: Mapping[str, Kin]) -> dict[str, list[ProcessId]]:
+    """Return the living processes of each session, parents before what they started."""
+    rows = pids.table.snapshot()
+    owner = _marked(kin, rows) if kin else {}
+    below: dict[int, list[int]] = {}
+    for pid, (parent, *_) in rows.items():
+        below.setdefault(parent, []).append(pid)
+    found: dict[str, list[ProcessId]] = {name: [] for name in kin}
+    waiting = sorted(owner, key=lambda pid: rows[pid][2])
+    seen: set[int] = {os.getpid()}
+    while waiting:
+        pid = waiting.pop(0)
+        if pid not in seen:
+            seen.add(pid)
+            found[owner[pid]].append(ProcessId(pid, rows[pid][3]))
+            for child in below.get(pid, []):
+                owner.setdefault(child, owner[pid])
+                waiting.append(child)
+    return found
+
+
+def end(kin: Mapping[str, Kin], *, kill_at: float, deadline: float) -> dict[str, list[int]]:
+    """End all processes of the sessions; return, of those that have survivors, their pids.
+
+    Asks each process once, waits until `kill_at` (monotonic), then kills, and looks again until
+    nothing is left: programs fork while they end. Returns the moment all is gone.
+    """
+    left = dict(kin)
+    asked: set[ProcessId] = set()
+    seen_empty: set[str] = set()
+    while True:
+        living = members(left)
+        for name, processes in living.items():
+            if processes:
+                seen_empty.discard(name)
+            elif name in seen_empty:
+                del left[name]  # twice: it may have forked and ended between list and look
+            else:
+                seen_empty.add(name)
+        everyone = [process for processes in living.values() for process in processes]
+        if not left:
+            return {}
+        now = time.monotonic()
+        if now >= deadline:
+            return {
+                name: [p.pid for p in processes]
+                for name, processes in living.items()
+                if name in left
+            }
+        if not everyone:
+            continue
+        if now < kill_at:
+            _ask(process for process in everyone if process not in asked)
+            asked.update(everyone)
+            _await(everyone, min(kill_at, deadline))
+        else:
+            for process in everyone:
+                pids.send(process.pid, process.started, signal.SIGKILL)
+            _await(everyone, min(now + GLANCE, deadline))
+
+
+def _marked(kin: Mapping[str, Kin], rows: Mapping[int, pids.table.Row]) -> dict[int, str]:
+    """Return who is recognised by itself: roots, those in their terminal session, the marked."""
+    roots = {
+        one.root.pid: name
+        for name, one in kin.items()
+        if one.root is not None
+        and one.root.pid in rows
+        and rows[one.root.pid][3] == one.root.started
+    }
+    oldest = min(_age(one.root) for one in kin.values())
+    owner: dict[int, str] = {}
+    for pid, (_, session, age, _started) in rows.items():
+        if age < oldest:
+            continue  # what was there before the session is not of it
+        if session in roots:
+            owner[pid] = roots[session]
+            continue
+        mark = pids.table.variable(pid, MARK)
+        if mark is not None:
+            name = next((name for name, one in kin.items() if mark.startswith(one.mark)), None)
+            if name is not None:
+                owner[pid] = name
+    return owner
+
+
+def _age(root: ProcessId | None) -> float:
+    return float(root.started.rpartition(":")[2]) if root is not None else 0.0
+
+
+def _ask(processes: Iterable[ProcessId]) -> None:
+    """Ask to end, by the signal that will be heard: an interactive shell ignores SIGTERM."""
+    for process in processes:
+        deaf = pids.table.ignores(process.pid, signal.SIGTERM)
+        pids.send(process.pid, process.started, signal.SIGHUP if deaf else signal.SIGTERM)
+        pids.send(process.pid, process.started, signal.SIGCONT)
+
+
+def _await(processes: Iterable[ProcessId], until: float) -> None:
+    """Return when all of them ended, or at `until`."""
+    poll = select.poll()
+    waiting: set[int] = set()
+    try:
+        for process in processes:
+            descriptor = pids.descriptor_of(process.pid)
+            if descriptor is not None:
+                waiting.add(descriptor)
+                poll.register(descriptor, select.POLLIN)
+            elif pids.table.started(process.pid) == process.started:
+                until = min(until, time.monotonic() + GLANCE)  # nobody will tell
+        while waiting and (rest := until - time.monotonic()) > 0:
+            for descriptor, _ in poll.poll(rest * 1000 + 1):
+                poll.unregister(descriptor)
+                waiting.discard(descriptor)
+                os.close(descriptor)
+    finally:
+        for descriptor in waiting:
+            os.close(descriptor)

@@ -1,0 +1,146 @@
+"""The line of commands that makes a session: all of it at once, or nothing.
+
+tmux does one line without looking at anything else, so nobody ever sees a session half made: not
+without its mark and its metadata, and not gone because its command ended before it was told to keep
+what is left. The environment goes over the control connection, never through an argument list.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gascity.core.model import SessionConfig
+from gascity.errors import StartFailed
+from gascity.session import command as command_line
+from gascity.session.marks import MARK
+from gascity_tmux import layout, meta
+from gascity_tmux.panes import CITY, NAME, TOKEN, VERSION
+from gascity_tmux.settings import Settings
+from gascity_tmux.wire import command
+
+LONGEST_WORD = 120_000  # bytes; Linux takes 128 KiB in one argument or variable
+_SHELL = command_line.SHELL
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """One session to be made. `script` is a file that holds its command, where that is too long."""
+
+    name: str
+    config: SessionConfig
+    city: str
+    city_mark: str
+    mark: str
+    token: str
+    script: str = ""
+
+    @property
+    def target(self) -> str:
+        """The session, exactly: tmux would else take any whose name begins like it."""
+        return f"={layout.session_name(self.name)}:"
+
+
+def check(name: str, config: SessionConfig) -> None:
+    """Refuse what no program could be started with; raises StartFailed."""
+    if not os.path.isdir(config.work_dir):
+        raise StartFailed(f"session {name}: there is no folder {config.work_dir}")
+    for key, value in config.env.items():
+        if not key or "=" in key or "\0" in key + value:
+            raise StartFailed(f"session {name}: {key!r} cannot be a variable")
+        if len(os.fsencode(value)) > LONGEST_WORD:
+            raise StartFailed(
+                f"session {name}: variable {key} is longer than {LONGEST_WORD} bytes, which is more"
+                " than a program can be given"
+            )
+
+
+def is_long(text: str) -> bool:
+    """Tell whether a command has to be run from a file."""
+    return len(os.fsencode(text)) > LONGEST_WORD
+
+
+def line(
+    birth: Birth, settings: Settings, *, replaced: str = "", clients: Sequence[str] = ()
+) -> str:
+    """Return the commands that make the session.
+
+    `replaced` is the tmux session that ended and goes; the `clients` that look at it stay and see
+    the new one.
+    """
+    target = birth.target
+    commands = []
+    if replaced:
+        aside = f"gc-ended-{replaced.lstrip('$')}-{birth.token}"
+        commands.append(command("rename-session", "-t", replaced, aside))
+    commands += [
+        command("set-option", "-g", "default-shell", _shell(birth.config)),
+        _new_session(birth, settings),
+        command("set-option", "-p", "-t", target, CITY, birth.city_mark),
+        command("set-option", "-p", "-t", target, NAME, birth.name),
+        command("set-option", "-p", "-t", target, TOKEN, birth.token),
+        command("set-option", "-w", "-t", target, "remain-on-exit", "on"),
+        command("set-option", "-w", "-t", target, "automatic-rename", "off"),
+        command("set-option", "-w", "-t", target, "window-size", "latest"),
+        command("set-option", "-t", target, "destroy-unattached", "off"),
+        command("set-option", "-t", target, "default-shell", _shell(birth.config)),
+        *(command("set-option", "-t", target, key, value) for key, value in _status(birth).items()),
+        *(meta.unset_command(target, key) for key in _env(birth)),
+        *(meta.set_command(target, key, value) for key, value in birth.config.meta.items()),
+        meta.set_command(target, VERSION, birth.token),
+        *(command("switch-client", "-c", client, "-t", target) for client in clients),
+    ]
+    if replaced:
+        commands.append(command("kill-session", "-t", replaced))
+    return " ; ".join(commands)
+
+
+def _new_session(birth: Birth, settings: Settings) -> str:
+    env = [word for key, value in _env(birth).items() for word in ("-e", f"{key}={value}")]
+    # tmux takes the folder for a format.
+    folder = os.path.abspath(birth.config.work_dir).replace("#", "##")
+    name = layout.session_name(birth.name)
+    size = ["-x", str(settings.width), "-y", str(settings.height)]
+    words = ("new-session", "-d", "-E", "-s", name, "-n", "agent", *size, "-c", folder, *env)
+    return command(*words, "--", *_words(birth))
+
+
+def _env(birth: Birth) -> dict[str, str]:
+    return {**birth.config.env, MARK: birth.mark}
+
+
+def _words(birth: Birth) -> list[str]:
+    """Return the program and its arguments; never one word, which tmux would give to a shell."""
+    if birth.script:
+        return [_SHELL, birth.script]
+    config = birth.config
+    path, words = command_line.words(config.command, config.work_dir, config.env)
+    if len(words) == 1:
+        return [_SHELL, "-c", f"exec {path}"]
+    return [path, *words[1:]]
+
+
+def _shell(config: SessionConfig) -> str:
+    """Return what SHELL is to be in the session: tmux sets it to its own option."""
+    wanted = config.env.get("SHELL", "")
+    return wanted if os.path.isabs(wanted) and os.access(wanted, os.X_OK) else _SHELL
+
+
+def _status(birth: Birth) -> dict[str, str]:
+    """Return the status line: city, agent, state, and how to leave."""
+    city, name = (text.replace("#", "##") for text in (birth.city, _agent(birth)))
+    ended = "ended#{?pane_dead_status, (#{pane_dead_status}),}"
+    state = f"#{{?pane_dead,{ended},#{{?GC_DRAIN,draining,#{{?GC_STARTING,starting,running}}}}}}"
+    return {
+        "status": "on",
+        "status-left": f" {city} | {name} | {state} ",
+        "status-left-length": "120",
+        "status-right": " #{prefix} d detaches ",
+        "window-status-format": "",
+        "window-status-current-format": "",
+    }
+
+
+def _agent(birth: Birth) -> str:
+    return birth.config.meta.get("GC_AGENT", birth.name)

@@ -1,0 +1,122 @@
+"""What tmux knows of the city's sessions, in one answer.
+
+The pane an agent was started in carries who it is as options of its own (`@gc_city`, `@gc_name`,
+`@gc_token`): they stay right when a person renames the session, splits it or moves windows about.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gascity.core.observed import Alive, Exited, Life
+from gascity.errors import ProviderUnavailable
+from gascity_tmux.wire import Block, command
+
+CITY, NAME, TOKEN = "@gc_city", "@gc_name", "@gc_token"
+VERSION = "GC_META_VERSION"  # in a session's environment: changes with every change of metadata
+
+Key = tuple[str, int]
+_FIELDS = (
+    "pane_id",
+    "session_id",
+    "pane_pid",
+    "pane_dead",
+    "pane_dead_status",
+    "pane_dead_signal",
+    "session_attached",
+    "window_activity",
+    "session_created",
+    VERSION,
+    TOKEN,
+    NAME,
+    "pane_title",  # the last, because it may hold anything
+)
+_FORMAT = "|".join(f"#{{{field}}}" for field in _FIELDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """An agent's pane. `session` is tmux's own number of its session, never used twice."""
+
+    id: str
+    session: str
+    pid: int
+    life: Life
+    attached: int
+    activity: float
+    created: float
+    version: str
+    token: str
+    name: str
+    title: str
+
+    @property
+    def key(self) -> Key:
+        """What no other program of this server has."""
+        return self.session, self.pid
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether its terminal is closed and tmux does not say how its program ended."""
+        return self.life == Exited()
+
+    @property
+    def alive(self) -> bool:
+        """Whether its program runs."""
+        return isinstance(self.life, Alive)
+
+
+def list_command(city_mark: str, name: str = "") -> str:
+    """Return the command that lists the panes of a city, or of one of its sessions."""
+    wanted = f"#{{==:#{{{CITY}}},{city_mark}}}"
+    if name:
+        wanted = f"#{{&&:{wanted},#{{==:#{{{NAME}}},{name}}}}}"
+    return command("list-panes", "-a", "-f", wanted, "-F", _FORMAT)
+
+
+def read(answered: Iterable[Block]) -> list[Pane]:
+    """Return the panes in an answer; raises ProviderUnavailable when it is none."""
+    block = next(iter(answered), None)
+    if block is None or not block.ok:
+        said = block.text if block is not None else "nothing"
+        raise ProviderUnavailable(f"tmux was asked for its panes and said: {said}")
+    return [_pane(line.decode(errors="replace")) for line in block.lines]
+
+
+def _pane(line: str) -> Pane:
+    values = line.split("|", len(_FIELDS) - 1)
+    if len(values) != len(_FIELDS):
+        raise ProviderUnavailable(f"tmux described a pane in a way that is not understood: {line}")
+    found = dict(zip(_FIELDS, values, strict=True))
+    return Pane(
+        id=found["pane_id"],
+        session=found["session_id"],
+        pid=int(found["pane_pid"] or 0),
+        life=_life(found),
+        attached=int(found["session_attached"] or 0),
+        activity=float(found["window_activity"] or 0),
+        created=float(found["session_created"] or 0),
+        version=found[VERSION],
+        token=found[TOKEN],
+        name=found[NAME],
+        title=found["pane_title"],
+    )
+
+
+def _life(found: dict[str, str]) -> Life:
+    status, signalled = found["pane_dead_status"], found["pane_dead_signal"]
+    if status:
+        return Exited(code=int(status))
+    if signalled:
+        return Exited(signal=_number(signalled))
+    # tmux calls a pane dead when its terminal is closed, whether or not it knows how it ended.
+    return Exited() if found["pane_dead"] == "1" else Alive()
+
+
+def _number(name: str) -> int | None:
+    if name.isdigit():
+        return int(name)
+    known = signal.Signals.__members__.get(f"SIG{name.removeprefix('SIG')}")
+    return None if known is None else int(known)

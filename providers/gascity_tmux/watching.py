@@ -1,0 +1,68 @@
+"""Being told at once that something changed.
+
+tmux says so on the control connection that every question goes over: when sessions come and go,
+when a program ends (the hub is told then) and when the connection itself ends. While there is no
+server, nothing runs: its socket is looked for now and then.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from gascity.errors import ProviderUnavailable
+from gascity.session.provider import Watch
+from gascity_tmux.server import Server
+
+TIMEOUT = 5.0
+LOOK = 0.2  # seconds between two looks for a server
+_NEWS = frozenset({"hub", "sessions-changed", "session-renamed", "up", "down"})
+
+
+class TmuxWatch(Watch):
+    """Calls `wake` until closed, and keeps a connection up to be told over."""
+
+    def __init__(
+        self,
+        server: Server,
+        listeners: set[Callable[[str], None]],
+        wake: Callable[[], None],
+        interval: float,
+    ) -> None:
+        self._server = server
+        self._listeners = listeners
+        self._wake = wake
+        self._interval = interval
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._lost = threading.Event()
+        listeners.add(self._hear)
+        threading.Thread(target=self._stay_connected, name="tmux-watch", daemon=True).start()
+
+    def close(self) -> None:
+        """Stop calling back."""
+        self._listeners.discard(self._hear)
+        with self._lock:
+            self._ended.set()
+        self._lost.set()
+
+    def _hear(self, word: str) -> None:
+        if word == "down":
+            self._lost.set()
+        if word in _NEWS:
+            with self._lock:
+                if not self._ended.is_set():
+                    self._wake()
+
+    def _stay_connected(self) -> None:
+        while not self._ended.is_set():
+            self._lost.clear()
+            try:
+                self._server.connect(deadline=time.monotonic() + TIMEOUT)
+            except ProviderUnavailable:
+                self._ended.wait(self._interval)  # the loop asks too, and says so
+            if not self._server.is_connected:
+                self._ended.wait(min(self._interval, LOOK))
+            else:
+                self._lost.wait()
