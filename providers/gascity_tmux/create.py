@@ -77,6 +77,9 @@ def line(
     commands += [
         command("set-option", "-g", "default-shell", _shell(birth.config)),
         _new_session(birth, settings),
+        # A pane with a pipe is read to its end before it is closed. One that ends at once would
+        # else lose its last words when tmux hears of the end before it has read them.
+        command("pipe-pane", "-O", "-t", target, ":"),
         command("set-option", "-p", "-t", target, CITY, birth.city_mark),
         command("set-option", "-p", "-t", target, NAME, birth.name),
         command("set-option", "-p", "-t", target, TOKEN, birth.token),

@@ -21,6 +21,7 @@ from gascity.errors import (
     StopTimedOut,
 )
 from gascity.session import kin, overlay, pids, processes
+from gascity.session.deaths import Deaths
 from gascity.session.kin import Kin
 from gascity.session.locks import SessionBusy, session_lock
 from gascity.session.provider import CityContext, Delivery, SeenCallback, SessionProvider, Watch
@@ -36,7 +37,7 @@ from gascity_tmux.watching import TmuxWatch
 from gascity_tmux.wire import Block, command
 
 SETTLE = 0.15  # seconds between a text and its Enter: a quick one is taken for part of the paste
-UNSETTLED = 0.25  # seconds for tmux to hear how a program ended
+UNSETTLED = 1.0  # seconds for tmux to hear how a program ended
 
 
 class Provider(SessionProvider):
@@ -55,6 +56,7 @@ class Provider(SessionProvider):
         self._meta: dict[str, tuple[str, Mapping[str, str]]] = {}
         self._processes: dict[panes.Key, ProcessId] = {}
         self._unknown: set[panes.Key] = set()  # ended, and tmux will never say how
+        self._deaths: Deaths | None = None
 
     @classmethod
     def unavailable(cls) -> str:
@@ -70,6 +72,8 @@ class Provider(SessionProvider):
     def close(self) -> None:
         """Hang up on the server. Sessions are not touched."""
         self._server.close()
+        if self._deaths is not None:
+            self._deaths.close()
 
     # --- life
 
@@ -130,6 +134,9 @@ class Provider(SessionProvider):
                 for pane in found
                 if pane.session in self._meta
             }
+        if self._deaths is not None:
+            living = [state.process for state in states.values() if isinstance(state.life, Alive)]
+            self._deaths.expect(process for process in living if process is not None)
         return states
 
     def watch(
@@ -141,6 +148,8 @@ class Provider(SessionProvider):
     ) -> Watch:
         """Call `wake` within milliseconds of a change, and when the server goes or comes."""
         del seen  # what tmux says is too little to spare a look
+        with self._lock:
+            self._deaths = self._deaths or Deaths(self._someone_died)
         return TmuxWatch(self._server, self._listeners, wake, interval)
 
     def is_running(self, name: str, *, timeout: float) -> bool:
@@ -319,6 +328,10 @@ class Provider(SessionProvider):
             raise SessionNotFound(f"there is no session {name}")
         answered = self._connected(deadline).ask(screen.now(found.id), deadline=deadline)
         return screen.read(answered)
+
+    def _someone_died(self) -> None:
+        self._server.make_it_reap()
+        self._heard("death")
 
     def _heard(self, word: str) -> None:
         for listener in tuple(self._listeners):

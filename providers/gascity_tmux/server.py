@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -135,6 +136,7 @@ class Server:
                 pass  # it may have hung up before or after
             connection.ended.wait(max(deadline - time.monotonic(), 0.0))
             if self._is_gone_by(min(deadline, time.monotonic() + GOING)):
+                self._remove_socket()
                 return
             connection = self.connect(deadline=deadline)
 
@@ -270,6 +272,17 @@ class Server:
         self._heard(word)
 
     # --- which process it is
+
+    def _remove_socket(self) -> None:
+        """Remove the socket of a server that is gone: tmux leaves it lying."""
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(self.socket)
+            except ConnectionRefusedError:
+                with contextlib.suppress(OSError):
+                    os.unlink(self.socket)
+            except OSError:
+                return
 
     def _is_gone_by(self, until: float) -> bool:
         while self._remembered() is not None:

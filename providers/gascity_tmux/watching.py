@@ -17,7 +17,7 @@ from gascity_tmux.server import Server
 
 TIMEOUT = 5.0
 LOOK = 0.2  # seconds between two looks for a server
-_NEWS = frozenset({"hub", "sessions-changed", "session-renamed", "up", "down"})
+_NEWS = frozenset({"death", "hub", "sessions-changed", "session-renamed", "up", "down"})
 
 
 class TmuxWatch(Watch):

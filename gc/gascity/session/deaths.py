@@ -1,0 +1,87 @@
+"""Being told by the kernel, at once, that one of some processes ended.
+
+For providers whose backend may be late to tell. Where the kernel has no descriptors for processes
+nothing is told, and the backend has to do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import sys
+import threading
+from collections.abc import Callable, Iterable
+
+from gascity.core.observed import ProcessId
+from gascity.session import pids
+
+
+class Deaths:
+    """Calls `tell` from a thread of its own when an expected process ends."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._watched: dict[ProcessId, int] = {}
+        self._is_closed = sys.platform != "linux"
+        if sys.platform == "linux":
+            self._poll = select.epoll()
+            stop, self._stop = os.pipe()
+            self._poll.register(stop, select.EPOLLIN)
+            self._stopped = stop
+            threading.Thread(target=self._run, name="deaths", daemon=True).start()
+
+    def expect(self, processes: Iterable[ProcessId]) -> None:
+        """Watch these from now on, and no others."""
+        wanted = set(processes)
+        with self._lock:
+            if self._is_closed:
+                return
+            for gone in [process for process in self._watched if process not in wanted]:
+                self._drop(gone)
+            fresh = [process for process in wanted if process not in self._watched]
+            is_late = not all(self._add(process) for process in fresh)
+        if is_late:
+            self._tell()
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            for process in tuple(self._watched):
+                self._drop(process)
+            os.write(self._stop, b"x")
+
+    def _add(self, process: ProcessId) -> bool:
+        descriptor = pids.descriptor_of(process.pid)
+        if descriptor is None:
+            return False
+        if pids.table.started(process.pid) != process.started:
+            os.close(descriptor)
+            return False
+        self._watched[process] = descriptor
+        self._poll.register(descriptor, select.EPOLLIN)
+        return True
+
+    def _drop(self, process: ProcessId) -> None:
+        descriptor = self._watched.pop(process)
+        with contextlib.suppress(OSError):
+            self._poll.unregister(descriptor)
+        os.close(descriptor)
+
+    def _run(self) -> None:
+        while True:
+            ended = {descriptor for descriptor, _ in self._poll.poll()}
+            with self._lock:
+                if self._is_closed:
+                    self._poll.close()
+                    os.close(self._stop)
+                    os.close(self._stopped)
+                    return
+                for descriptor in ended & set(self._watched.values()):
+                    # It stays known, so that it is not told again while the backend catches up.
+                    self._poll.unregister(descriptor)
+            self._tell()
