@@ -138,6 +138,21 @@ class Provider(SessionProvider):
             return False
         return not names or processes.matches(names, processes.names_in_tree(kept.pid))
 
+    def processes_alive(
+        self, wanted: Mapping[str, Sequence[str]], *, timeout: float
+    ) -> Mapping[str, bool]:
+        """Answer for several sessions from one pass over the process table."""
+        roots = {
+            name: state.process.pid
+            for name, state in self.observe(timeout=timeout).items()
+            if name in wanted and isinstance(state.life, Alive) and state.process is not None
+        }
+        trees = processes.names_in_trees(roots)
+        return {
+            name: name in roots and (not names or processes.matches(names, trees[name]))
+            for name, names in wanted.items()
+        }
+
     def list_running(self, prefix: str, *, timeout: float) -> list[str]:
         """Return the sorted names of the sessions that run."""
         return sorted(
@@ -193,8 +208,9 @@ class Provider(SessionProvider):
                         f"session {name} does not read its input: {key} was not sent"
                     )
 
-    def peek(self, name: str, lines: int, *, timeout: float) -> str:
-        """Return the last lines the session printed, also after it ended."""
+    def peek(self, name: str, lines: int, *, timeout: float, colours: bool = False) -> str:
+        """Return the last lines the session printed, as it printed them, also after it ended."""
+        del colours
         if self._find(name, timeout=timeout) is not None:
             with contextlib.suppress(FileNotFoundError):
                 return output.tail(self._file(name, layout.OUTPUT), lines)

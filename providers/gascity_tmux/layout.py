@@ -71,6 +71,11 @@ def socket_path(city: str, home: str, name: str = "") -> str:
 def ensure_socket_folder(path: str) -> None:
     """Make the socket's folder; raises ProviderUnavailable when it cannot be trusted."""
     folder = os.path.dirname(path)
+    if len(os.fsencode(path)) > LONGEST_SOCKET:
+        raise ProviderUnavailable(
+            f"the path of the tmux socket is longer than {LONGEST_SOCKET} bytes: {path}",
+            hint="`[session.tmux] socket` can name another place",
+        )
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         found = os.stat(folder)

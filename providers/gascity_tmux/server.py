@@ -10,25 +10,29 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
 
 from gascity.errors import ProviderUnavailable
 from gascity.session import pids
-from gascity_tmux import layout
+from gascity_tmux import layout, program
 from gascity_tmux.connection import Connection, Lost, Silent
 from gascity_tmux.settings import Settings
 from gascity_tmux.wire import Notice, command
 
-OLDEST = (3, 2)
 CONNECT = 10.0  # seconds at most, whatever the caller allows
 GOING = 1.0  # seconds for a server without sessions to be gone
-_ABSENT = ("no server running", "error connecting", "no such file", "connection refused")
+_ABSENT = (
+    "no server running",
+    "error connecting",
+    "no such file",
+    "connection refused",
+    "lost server",
+    "server exited",
+)
 # Reads what the hub is told, so that the terminal echoes it to every control connection.
 _LISTENER = ("/bin/sh", "-c", "exec cat >/dev/null")
 # Said before the server is ended, so that every connection knows that nothing was lost.
@@ -42,30 +46,6 @@ _FAREWELL = " ; ".join(
 _SESSIONS = "#{S:x}"  # one letter per session
 
 Listener = Callable[[str], None]
-
-
-def version() -> tuple[int, int] | None:
-    """Return the version of the tmux on the PATH; None when there is none, or none that runs."""
-    program = shutil.which("tmux")
-    if program is None:
-        return None
-    try:
-        done = subprocess.run(
-            [program, "-V"], capture_output=True, text=True, timeout=5, check=False
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return read_version(done.stdout)
-
-
-def read_version(text: str) -> tuple[int, int] | None:
-    """Return the version in what `tmux -V` prints: `tmux 3.3a`, `tmux next-3.6`, `tmux master`."""
-    word = text.strip().rpartition(" ")[2]
-    if word == "master":
-        return (99, 0)
-    numbers = word.removeprefix("next-").split(".")
-    digits = ["".join(c for c in part if c.isdigit()) for part in numbers[:2]]
-    return (int(digits[0]), int(digits[1])) if len(digits) == 2 and all(digits) else None
 
 
 class Server:
@@ -158,7 +138,7 @@ class Server:
 
     def attach_command(self) -> list[str]:
         """Return the beginning of a command line that speaks to this server from a terminal."""
-        return [_program(), "-u", "-S", self.socket]
+        return [program.path(), "-u", "-S", self.socket]
 
     # --- connecting
 
@@ -169,9 +149,9 @@ class Server:
         remembered = self._remembered()
         if remembered is not None:
             found = self._call_back(remembered, deadline)
-        elif start:
-            found = self._reach(deadline, start=True)
-            if found is None:
+        while start and found is None:
+            found = self._reach(deadline, start=True)  # fails when another one ends this moment
+            if time.monotonic() >= deadline:
                 raise ProviderUnavailable(f"no tmux server could be started on {self.socket}")
         return found
 
@@ -240,7 +220,7 @@ class Server:
             "5",
         ]
         return [
-            _program(),
+            program.path(),
             "-u",
             *never,
             "-f",
@@ -258,7 +238,7 @@ class Server:
         return [
             command("set-option", "-g", "update-environment", ""),
             command("set-environment", "-gu", "PWD"),
-            command("set-option", "-g", "default-terminal", _terminal()),
+            command("set-option", "-g", "default-terminal", program.terminal()),
             command("set-option", "-g", "history-limit", self.settings.history),
             command("set-option", "-gw", "remain-on-exit-format", ""),  # since 3.3
             command("set-option", "-t", hub, "status", "off"),
@@ -336,17 +316,3 @@ class _Ear:
 def tell_hub() -> str:
     """Return the command that every control connection hears of at once."""
     return command("send-keys", "-t", f"={layout.HUB}:", "x", "Enter")
-
-
-def _program() -> str:
-    program = shutil.which("tmux")
-    if program is None:
-        raise ProviderUnavailable("tmux is not on the PATH any more")
-    return program
-
-
-def _terminal() -> str:
-    """Return the terminal that programs are to see: the better one where it is described."""
-    places = ("/usr/share/terminfo", "/lib/terminfo", "/etc/terminfo", "/usr/lib/terminfo")
-    known = any(os.path.exists(f"{place}/t/tmux-256color") for place in places)
-    return "tmux-256color" if known else "screen-256color"

@@ -41,14 +41,16 @@ def _folder(city: City) -> Finding:
 
 
 def _providers(city: City) -> Iterator[Finding]:
-    from gascity.session.registry import provider_class
+    from gascity.controller.opening import open_provider
+    from gascity.controller.place import Place
 
     for name in sorted({spec.provider for spec in declared(city.desired)}):
         try:
-            reason = provider_class(name).unavailable()
+            says = open_provider(city, Place(city.root), name).about()
         except GascityError as problem:
-            reason = problem.message
-        yield Finding(f"provider {name}", not reason, reason or "it can work here")
+            yield Finding(f"provider {name}", fine=False, says=problem.message)
+        else:
+            yield Finding(f"provider {name}", fine=True, says=says)
 
 
 def _commands(city: City) -> Iterator[Finding]:

@@ -35,11 +35,10 @@ def start_detached(folder: str) -> int:
             pass_fds=[writing],
         )
         os.close(writing)
-        pid = answer.readline().strip()
+        pid, _, place = answer.readline().decode().strip().partition(" ")
     if not pid:
         return child.wait()
     child.returncode = 0  # it lives on without us; there is nothing to reap
-    sys.stdout.write(
-        f"controller {pid.decode()} runs; `gc status` shows the agents, `gc stop` ends them\n"
-    )
+    sys.stdout.write(f"sessions live in {place}\n")
+    sys.stdout.write(f"controller {pid} runs; `gc status` shows the agents, `gc stop` ends them\n")
     return Exit.OK

@@ -66,7 +66,10 @@ def _greet(city: City) -> None:
         sys.stderr.write(f"warning: {warning}\n")
     names = [spec.name for spec in city.desired.agents]
     names += [f"{pool.name} (pool of {pool.min} to {pool.max})" for pool in city.desired.pools]
+    from gascity.controller.opening import where_sessions_live
+
     sys.stdout.write(f"{city.name}: {', '.join(names) or 'no agents'}\n")
+    sys.stdout.write(f"sessions live in {where_sessions_live(city)}\n")
     sys.stdout.write("Ctrl-C leaves the agents running; `gc stop` ends them\n")
     sys.stdout.flush()
 

@@ -98,6 +98,10 @@ def peek(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on showing what comes, until Ctrl-C.")
     ] = False,
+    colours: Annotated[
+        bool,
+        typer.Option("--colour", "--color", "-c", help="With its colours, where they are known."),
+    ] = False,
 ) -> int:
     """Show the last lines of an agent; also after it ended."""
     from gascity.agent import TIMEOUT
@@ -105,7 +109,7 @@ def peek(
     spec, provider = reach(context.obj, agent)
 
     def read(count: int) -> str:
-        return provider.peek(spec.session, count, timeout=TIMEOUT)
+        return provider.peek(spec.session, count, timeout=TIMEOUT, colours=colours)
 
     kept = max(lines, FOLLOWED) if follow and lines else lines
     try:

@@ -26,12 +26,19 @@ _PLACE = re.compile(r" \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of
 _LONGEST_MESSAGE = 200
 
 
-def load_city(path: Path, *, known_providers: Collection[str], auto_provider: str) -> City:
+def load_city(
+    path: Path,
+    *,
+    known_providers: Collection[str],
+    auto_provider: str,
+    session_provider: str = "",
+) -> City:
     """Return the city that the file at `path` declares, fully resolved.
 
     Raises ConfigProblems with everything that is wrong, and nothing else. `known_providers` are
-    the session providers there are; `auto_provider` is the one `auto` stands for. Reads the file
-    and what it points to; starts, creates and changes nothing.
+    the session providers there are; `auto_provider` is the one `auto` stands for;
+    `session_provider`, if given, stands above what `[session]` says. Reads the file and what it
+    points to; starts, creates and changes nothing.
     """
     path = Path(os.path.abspath(path))
     shown = path.name or str(path)
@@ -54,6 +61,7 @@ def load_city(path: Path, *, known_providers: Collection[str], auto_provider: st
         report,
         known_providers=known_providers,
         auto_provider=auto_provider,
+        session_provider=session_provider,
     )
     if report.count:
         raise ConfigProblems(report.problems, report.more)

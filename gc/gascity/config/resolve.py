@@ -53,12 +53,14 @@ def resolve(
     *,
     known_providers: Collection[str],
     auto_provider: str,
+    session_provider: str = "",
 ) -> City:
     """Return the city in the folder `root`, an absolute path, that `file` declares."""
     name = _city_name(file, root, report)
     backends = city_backends(file.providers, report)
     choices = Choices(backends, known_providers, auto_provider)
-    default = _provider(file.session.provider, ("session", "provider"), choices, report)
+    chosen = session_provider or file.session.provider
+    default = _provider(chosen, ("session", "provider"), choices, report)
     _backend_known(file.workspace.provider, ("workspace", "provider"), choices, report)
     check_settings(file.session.settings, known_providers, report)
     daemon = DaemonSettings(**file.daemon.model_dump())
@@ -89,6 +91,7 @@ def resolve(
         daemon=daemon,
         alerts=AlertSettings(**file.alerts.model_dump()),
         default_provider=default,
+        chose_provider=chosen not in ("", AUTO),
         provider_settings=file.session.settings,
         warnings=report.warnings,
     )

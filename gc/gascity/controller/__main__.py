@@ -1,7 +1,8 @@
 """A controller in the background: `python -m gascity.controller CITY_FILE READY_FD`.
 
 Until it is ready its errors go to the terminal of whoever started it; then a line is written to
-READY_FD, and everything after that goes to `.gc/controller.log`.
+READY_FD (its pid, and where the sessions live), and everything after that goes to
+`.gc/controller.log`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 from pathlib import Path
 
 from gascity.controller.daemon import run_city
+from gascity.controller.opening import where_sessions_live
 from gascity.controller.place import Place
 from gascity.core.actions import Event
 from gascity.core.model import City
@@ -30,7 +32,7 @@ def main() -> int:
             os.dup2(log, stream)
         if log > 2:  # with a closed stream it may have taken that one's place
             os.close(log)
-        os.write(descriptor, f"{os.getpid()}\n".encode())
+        os.write(descriptor, f"{os.getpid()} {where_sessions_live(city)}\n".encode())
         os.close(descriptor)
 
     try:

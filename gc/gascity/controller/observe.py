@@ -32,13 +32,18 @@ def _ask_for_processes(
     sessions: dict[str, SessionState],
     specs: Iterable[AgentSpec],
 ) -> None:
-    for spec in specs:
-        state = sessions.get(spec.session)
-        names = spec.hints.process_names
-        if state is None or not names or not isinstance(state.life, Alive) or _newborn(state):
-            continue
-        if not provider.process_alive(spec.session, names, timeout=TIMEOUT):
-            sessions[spec.session] = replace(state, agent_alive=False)
+    wanted = {
+        spec.session: spec.hints.process_names
+        for spec in specs
+        if spec.hints.process_names
+        and (state := sessions.get(spec.session)) is not None
+        and isinstance(state.life, Alive)
+        and not _newborn(state)
+    }
+    if wanted:
+        for name, alive in provider.processes_alive(wanted, timeout=TIMEOUT).items():
+            if not alive:
+                sessions[name] = replace(sessions[name], agent_alive=False)
 
 
 def _newborn(state: SessionState) -> bool:

@@ -16,13 +16,44 @@ from gascity.config.load import load_city
 from gascity.controller.place import Place
 from gascity.core.memory import Memory
 from gascity.core.model import City, declared
+from gascity.errors import ConfigError
 from gascity.session.provider import CityContext, SessionProvider
-from gascity.session.registry import KNOWN, auto_provider, make_provider
+from gascity.session.registry import (
+    KNOWN,
+    PREFERRED,
+    SHIPPED,
+    auto_provider,
+    make_provider,
+    provider_class,
+)
 
 
 def read_city(path: Path) -> City:
-    """Load a city with the providers of this machine; raises ConfigProblems."""
-    return load_city(path, known_providers=KNOWN, auto_provider=auto_provider())
+    """Load a city with the providers of this machine; raises ConfigError.
+
+    The variable GC_SESSION stands above what `[session]` says.
+    """
+    chosen = os.environ.get("GC_SESSION", "")
+    if chosen and chosen != "auto" and chosen not in KNOWN:
+        raise ConfigError(
+            f'GC_SESSION names the session provider "{chosen}", which there is not',
+            hint=f"there are: auto, {', '.join(KNOWN)}",
+        )
+    city = load_city(
+        path, known_providers=KNOWN, auto_provider=auto_provider(), session_provider=chosen
+    )
+    for name, settings in city.provider_settings.items():
+        if name in SHIPPED:
+            provider_class(name).check_settings(settings)
+    return city
+
+
+def where_sessions_live(city: City) -> str:
+    """Say in a few words which providers the agents are on, and why not on tmux."""
+    names = sorted({spec.provider for spec in declared(city.desired)}) or [auto_provider()]
+    is_second_best = not city.chose_provider and PREFERRED[0] not in names
+    reason = provider_class(PREFERRED[0]).unavailable() if is_second_best else ""
+    return ", ".join(names) + (f" ({reason})" if reason else "")
 
 
 def open_providers(

@@ -164,7 +164,10 @@ class AlertSettings:
 
 @dataclass(frozen=True, slots=True)
 class City:
-    """A whole `city.toml`, resolved. `root` is the folder it stands in."""
+    """A whole `city.toml`, resolved. `root` is the folder it stands in.
+
+    `chose_provider` says that someone named the default provider; else it stands for `auto`.
+    """
 
     name: str
     root: str
@@ -172,5 +175,6 @@ class City:
     daemon: DaemonSettings = DaemonSettings()
     alerts: AlertSettings = AlertSettings()
     default_provider: str = "auto"
+    chose_provider: bool = False
     provider_settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ which never reaches a process other than the one that was identified. On Linux t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from gascity.core.observed import ProcessId
 from gascity.session import pids
@@ -47,6 +47,23 @@ def names_in_tree(pid: int) -> set[str]:
     found = names_of(*pids.table.program(pid)) if identify(pid) is not None else set()
     for process in descendants(pid):
         found |= names_of(*pids.table.program(process.pid))
+    return found
+
+
+def names_in_trees(roots: Mapping[str, int]) -> dict[str, set[str]]:
+    """Return the same for several pids, by whatever they are called, from one pass."""
+    below: dict[int, list[int]] = {}
+    for pid, (parent, *_) in pids.table.snapshot().items():
+        below.setdefault(parent, []).append(pid)
+        below.setdefault(pid, [])
+    found: dict[str, set[str]] = {}
+    for name, root in roots.items():
+        found[name] = set()
+        waiting = [root] if root in below else []
+        while waiting:
+            pid = waiting.pop()
+            found[name] |= names_of(*pids.table.program(pid))
+            waiting += below[pid]
     return found
 
 

@@ -69,6 +69,14 @@ class SessionProvider(ABC):
         """
         return ""
 
+    @classmethod  # noqa: B027  most have none
+    def check_settings(cls, settings: Mapping[str, object]) -> None:
+        """Raise ConfigError for settings that make no sense; called when the config is read."""
+
+    def about(self) -> str:
+        """Say in a few words what this works with and where, for `gc doctor`."""
+        return "it can work here"
+
     # --- life
 
     @abstractmethod
@@ -129,6 +137,17 @@ class SessionProvider(ABC):
         No names: true for a session that runs. No such session: false.
         """
 
+    def processes_alive(
+        self, wanted: Mapping[str, Sequence[str]], *, timeout: float
+    ) -> Mapping[str, bool]:
+        """Answer `process_alive` for several sessions, each with its names.
+
+        A provider that can tell from one look at the process table overrides this.
+        """
+        return {
+            name: self.process_alive(name, names, timeout=timeout) for name, names in wanted.items()
+        }
+
     # --- talk
 
     @abstractmethod
@@ -150,10 +169,11 @@ class SessionProvider(ABC):
         """
 
     @abstractmethod
-    def peek(self, name: str, lines: int, *, timeout: float) -> str:
+    def peek(self, name: str, lines: int, *, timeout: float, colours: bool = False) -> str:
         """Return the last `lines` lines the session showed; all that is kept when not positive.
 
-        Works after the program ended, until `stop`. Raises SessionNotFound.
+        With `colours` they may hold the escape sequences that make them. Works after the program
+        ended, until `stop`. Raises SessionNotFound.
         """
 
     # --- metadata: lives exactly as long as the session

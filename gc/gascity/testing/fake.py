@@ -183,7 +183,7 @@ class FakeProvider(SessionProvider):
         if session is not None:
             session.keys.extend(keys)
 
-    def peek(self, name: str, lines: int, *, timeout: float) -> str:
+    def peek(self, name: str, lines: int, *, timeout: float, colours: bool = False) -> str:
         shown = self._known(name).shown
         return "\n".join(shown[-lines:] if lines > 0 else shown)
 

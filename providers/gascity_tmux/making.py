@@ -1,0 +1,151 @@
+"""Making sessions and removing them: what has to hold before, and what is left to do after."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+
+from gascity.core.model import SessionConfig
+from gascity.errors import GascityError, SessionExists, StartFailed
+from gascity.session import kin
+from gascity.session.kin import Kin
+from gascity.session.provider import CityContext
+from gascity_tmux import create, layout
+from gascity_tmux.connection import Lost
+from gascity_tmux.create import Birth
+from gascity_tmux.panes import Pane
+from gascity_tmux.server import Server
+from gascity_tmux.view import View
+from gascity_tmux.wire import Block, command
+
+LEFTOVERS = 5.0  # seconds for the killed processes of an ended session to vanish
+
+
+class Maker:
+    """Makes and removes the sessions of one city."""
+
+    def __init__(self, context: CityContext, server: Server, view: View) -> None:
+        self._context = context
+        self._server = server
+        self._view = view
+        self._home = server.home
+
+    def create(self, name: str, config: SessionConfig, timeout: float) -> None:
+        """Create a session in place of one that ended. Raises SessionExists or StartFailed."""
+        deadline = time.monotonic() + timeout
+        create.check(name, config)
+        ended = self._clear_the_ground(name, deadline)
+        token = secrets.token_hex(8)
+        birth = Birth(
+            name=name,
+            config=config,
+            city=self._context.city,
+            city_mark=layout.city_mark(self._context.city_id),
+            token=token,
+            mark=layout.mark(self._home, name, token),
+            script=self._script(name, config.command),
+        )
+        self._leave_trace(name)
+        clients = self._clients_of(ended, deadline)
+        replaced = ended.session if ended is not None else ""
+        line = create.line(birth, self._server.settings, replaced=replaced, clients=clients)
+        failed = self._make(birth, line, deadline)
+        if failed is not None:
+            raise self._refusal(birth, failed, deadline)
+
+    def kin(self, name: str, pane: Pane | None) -> Kin:
+        """Return how the processes of a session are recognised."""
+        root = self._view.process(pane) if pane is not None else None
+        return Kin(layout.mark(self._home, name), root)
+
+    def may_be_left(self, name: str) -> bool:
+        """Tell whether something of a session may be there that tmux does not know of."""
+        return os.path.exists(layout.record(self._home, name))
+
+    def remove(self, names: Sequence[str], found: Mapping[str, Pane], deadline: float) -> None:
+        """Remove sessions that have no process any more, and the server with the last one."""
+        sessions = [found[name].session for name in names if name in found]
+        if sessions:
+            self._server.end(sessions, deadline=deadline)
+        for name in names:
+            self._remove_trace(name)
+
+    # --- how
+
+    def _make(self, birth: Birth, line: str, deadline: float) -> Block | None:
+        """Have it made; return what tmux said when it could not be."""
+        while True:
+            connection = self._server.connect(deadline=deadline, start=True)
+            assert connection is not None  # noqa: S101  it was to be started
+            try:
+                answered = connection.ask(line, deadline=deadline)
+            except Lost:
+                found = self._view.find(birth.name, deadline)  # it may have been done before
+                if found is None:
+                    continue
+                return (
+                    None if found.token == birth.token else Block(ok=False, lines=(b"duplicate",))
+                )
+            return next((block for block in answered if not block.ok), None)
+
+    def _clear_the_ground(self, name: str, deadline: float) -> Pane | None:
+        """End what an earlier incarnation left; return its pane, if tmux still has it."""
+        found = self._view.find(name, deadline)
+        if found is not None and found.alive:
+            raise SessionExists(f"session {name} exists already")
+        if found is not None or self.may_be_left(name):
+            until = min(deadline, time.monotonic() + LEFTOVERS)
+            survivors = kin.end({name: self.kin(name, found)}, kill_at=0.0, deadline=until)
+            for left in survivors.values():
+                raise StartFailed(f"processes of the last session {name} do not end: {left}")
+        return found
+
+    def _clients_of(self, ended: Pane | None, deadline: float) -> list[str]:
+        if ended is None or not ended.attached:
+            return []
+        asked = command("list-clients", "-t", ended.session, "-F", "#{client_name}")
+        answered = self._view.ask(asked, deadline=deadline)
+        return answered[0].text.split("\n") if answered and answered[0].ok else []
+
+    def _refusal(self, birth: Birth, failed: Block, deadline: float) -> GascityError:
+        """Return why a session could not be made, told from what tmux said; none is left then."""
+        name = birth.name
+        found = self._view.find(name, deadline)
+        if found is not None and found.token != birth.token:
+            return SessionExists(f"session {name} exists already")
+        kin.end({name: self.kin(name, found)}, kill_at=0.0, deadline=deadline)
+        self.remove([name], {name: found} if found is not None else {}, deadline)
+        if "duplicate" not in failed.text:
+            return StartFailed(f"session {name} could not be started: {failed.text}")
+        theirs = layout.session_name(name)
+        return StartFailed(
+            f"tmux has a session {theirs} that is not of this city; it is left alone",
+            hint=f"tmux -S {self._server.socket} kill-session -t ={theirs}",
+        )
+
+    def _script(self, name: str, text: str) -> str:
+        """Return a file that holds a command too long for an argument; it removes itself."""
+        if not create.is_long(text):
+            return ""
+        path = f"{layout.record(self._home, name)}.{secrets.token_hex(4)}.sh"
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        with open(path, "wb", opener=_private) as file:
+            # The shell has the file open by then.
+            file.write(b'/bin/rm -f -- "$0"\n' + os.fsencode(text))
+        return path
+
+    def _leave_trace(self, name: str) -> None:
+        path = layout.record(self._home, name)
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+
+    def _remove_trace(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(layout.record(self._home, name))
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

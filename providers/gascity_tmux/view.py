@@ -1,0 +1,141 @@
+"""What tmux shows of a city: its sessions, how they are, and their metadata.
+
+Nothing is kept but what cannot have changed: which process a pane was started with, and the
+metadata that belongs to a version of it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from gascity.core.observed import Alive, ProcessId, SessionState
+from gascity.session import pids
+from gascity_tmux import layout, meta, panes
+from gascity_tmux.connection import Connection, Lost
+from gascity_tmux.panes import Pane
+from gascity_tmux.server import Server
+from gascity_tmux.wire import Block, command
+
+UNSETTLED = 1.0  # seconds for tmux to hear how a program ended
+
+
+class View:
+    """One city as its tmux server tells of it; thread-safe."""
+
+    def __init__(self, server: Server, city_mark: str) -> None:
+        self._server = server
+        self._city = city_mark
+        self._lock = threading.Lock()
+        self._meta: dict[str, tuple[str, Mapping[str, str]]] = {}
+        self._processes: dict[panes.Key, ProcessId] = {}
+        self._unknown: set[panes.Key] = set()  # ended, and tmux will never say how
+
+    def states(self, deadline: float) -> dict[str, SessionState]:
+        """Return all sessions: one round trip, and a second one for metadata that changed."""
+        self._server.tell_of_loss()
+        found = self.list(deadline)
+        stored = self.metadata(found, deadline)
+        self._forget_all_but(found)
+        return {pane.name: self._state(pane, stored.get(pane.session)) for pane in found}
+
+    def list(self, deadline: float, name: str = "") -> Sequence[Pane]:
+        """Return the agents' panes, or that of one session.
+
+        tmux learns that a terminal was closed before it learns how its program ended, and may never
+        learn that by itself, so those in between are asked for again. One that closed its terminal
+        and lives on is alive.
+        """
+        until = min(time.monotonic() + UNSETTLED, deadline)
+        while True:
+            found = self._ask_for_panes(name, deadline)
+            unsettled = [p for p in found if p.is_unsettled and p.key not in self._unknown]
+            if not unsettled:
+                return found
+            alive = {pane.key for pane in unsettled if pids.table.started(pane.pid) is not None}
+            if len(alive) == len(unsettled) or time.monotonic() >= until:
+                with self._lock:
+                    self._unknown |= {pane.key for pane in unsettled} - alive
+                return [replace(p, life=Alive()) if p.key in alive else p for p in found]
+            self._server.make_it_reap()
+            time.sleep(0.002)  # nothing tells when tmux has heard of it
+
+    def find(self, name: str, deadline: float) -> Pane | None:
+        """Return the pane of a session, if there is one."""
+        if not layout.is_name(name):
+            return None
+        return next(iter(self.list(deadline, name)), None)
+
+    def process(self, pane: Pane) -> ProcessId | None:
+        """Return which process it is, read while it lives: later its number may be another's."""
+        known = self._processes.get(pane.key)
+        if known is None and pane.alive:
+            started = pids.table.started(pane.pid)
+            if started is not None:
+                known = ProcessId(pane.pid, started)
+                with self._lock:
+                    self._processes[pane.key] = known
+        return known
+
+    def metadata(self, found: Collection[Pane], deadline: float) -> Mapping[str, Mapping[str, str]]:
+        """Return the metadata of sessions by tmux's number; asks only for what changed."""
+        known = {pane.session: self._meta.get(pane.session, ("", {})) for pane in found}
+        changed = [pane for pane in found if known[pane.session][0] != pane.version]
+        if changed:
+            asked = [command("show-environment", "-t", pane.session) for pane in changed]
+            for pane, block in zip(changed, self.ask(*asked, deadline=deadline), strict=True):
+                if block.ok:
+                    known[pane.session] = (pane.version, meta.read(block))
+            with self._lock:
+                self._meta |= {pane.session: known[pane.session] for pane in changed}
+        return {session: stored for session, (_, stored) in known.items()}
+
+    def ask(self, *lines: str, deadline: float) -> Sequence[Block]:
+        """Have tmux answer lines about something that was there a moment ago."""
+        return self._connected(deadline).ask(*lines, deadline=deadline)
+
+    def do(self, line: str, deadline: float) -> bool:
+        """Have tmux do a line; False when what it is about is no longer there."""
+        return all(block.ok for block in self.ask(line, deadline=deadline))
+
+    def _connected(self, deadline: float) -> Connection:
+        connection = self._server.connect(deadline=deadline)
+        if connection is None:
+            raise Lost("the tmux server has ended")
+        return connection
+
+    def _ask_for_panes(self, name: str, deadline: float) -> Sequence[Pane]:
+        """Return what tmux says; asks again when the server hangs up meanwhile."""
+        asked = panes.list_command(self._city, name)
+        while True:
+            connection = self._server.connect(deadline=deadline)
+            if connection is None:
+                return []
+            try:
+                return panes.read(connection.ask(asked, deadline=deadline))
+            except Lost:
+                self._server.tell_of_loss()
+                if time.monotonic() >= deadline:
+                    raise
+
+    def _state(self, pane: Pane, stored: Mapping[str, str] | None) -> SessionState:
+        return SessionState(
+            name=pane.name,
+            life=pane.life,
+            process=self.process(pane),
+            created=pane.created,
+            last_activity=pane.activity,
+            attached=pane.attached,
+            meta=stored or {},
+            title=pane.title,
+        )
+
+    def _forget_all_but(self, found: Iterable[Pane]) -> None:
+        keys = {pane.key for pane in found}
+        sessions = {session for session, _ in keys}
+        with self._lock:
+            self._unknown &= keys
+            self._processes = {key: one for key, one in self._processes.items() if key in keys}
+            self._meta = {one: had for one, had in self._meta.items() if one in sessions}
