@@ -16,7 +16,7 @@ from gascity.errors import StartFailed
 from gascity.session import command as command_line
 from gascity.session.marks import MARK
 from gascity_tmux import layout, meta
-from gascity_tmux.panes import CITY, NAME, TOKEN, VERSION
+from gascity_tmux.panes import CITY, NAME, OWNER, TOKEN, VERSION
 from gascity_tmux.settings import Settings
 from gascity_tmux.wire import command
 
@@ -83,6 +83,7 @@ def line(
         command("set-option", "-p", "-t", target, CITY, birth.city_mark),
         command("set-option", "-p", "-t", target, NAME, birth.name),
         command("set-option", "-p", "-t", target, TOKEN, birth.token),
+        command("set-option", "-t", target, OWNER, birth.city_mark),
         command("set-option", "-w", "-t", target, "remain-on-exit", "on"),
         command("set-option", "-w", "-t", target, "automatic-rename", "off"),
         command("set-option", "-w", "-t", target, "window-size", "latest"),
@@ -97,6 +98,17 @@ def line(
     if replaced:
         commands.append(command("kill-session", "-t", replaced))
     return " ; ".join(commands)
+
+
+def aside_line(birth: Birth) -> str:
+    """Return the command that makes room where an agent's pane was closed and others were kept.
+
+    The session is ours by its mark, and what is left in it is somebody's: it gets another name.
+    """
+    name = layout.session_name(birth.name)
+    rename = command("rename-session", "-t", birth.target, f"{name}-kept-{birth.token}")
+    ours = f"#{{==:#{{{OWNER}}},{birth.city_mark}}}"
+    return command("if-shell", "-F", "-t", birth.target, ours, rename)
 
 
 def _new_session(birth: Birth, settings: Settings) -> str:

@@ -53,6 +53,9 @@ class Maker:
         replaced = ended.session if ended is not None else ""
         line = create.line(birth, self._server.settings, replaced=replaced, clients=clients)
         failed = self._make(birth, line, deadline)
+        if failed is not None and "duplicate" in failed.text and not replaced:
+            self._view.do(create.aside_line(birth), deadline)
+            failed = self._make(birth, line, deadline)
         if failed is not None:
             raise self._refusal(birth, failed, deadline)
 

@@ -15,6 +15,7 @@ from gascity.errors import ProviderUnavailable
 from gascity_tmux.wire import Block, command
 
 CITY, NAME, TOKEN = "@gc_city", "@gc_name", "@gc_token"
+OWNER = "@gc_owner"  # of the session: the city that made it
 VERSION = "GC_META_VERSION"  # in a session's environment: changes with every change of metadata
 
 Key = tuple[str, int]

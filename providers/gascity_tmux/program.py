@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import shutil
 import subprocess
 
@@ -32,9 +33,8 @@ def read_version(text: str) -> tuple[int, int] | None:
     word = text.strip().rpartition(" ")[2]
     if word == "master":
         return (99, 0)
-    numbers = word.removeprefix("next-").split(".")
-    digits = ["".join(c for c in part if c.isdigit()) for part in numbers[:2]]
-    return (int(digits[0]), int(digits[1])) if len(digits) == 2 and all(digits) else None
+    found = re.match(r"(?:next-)?(\d+)\.(\d+)", word)  # `3.3a`, `3.5-rc2`
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def path() -> str:

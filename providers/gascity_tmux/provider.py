@@ -24,7 +24,7 @@ from gascity.session.locks import SessionBusy, session_lock
 from gascity.session.provider import CityContext, Delivery, SeenCallback, SessionProvider, Watch
 from gascity.session.startup import bring_up
 from gascity.session.text import message
-from gascity_tmux import attach, keys, layout, meta, panes, screen
+from gascity_tmux import attach, delivery, keys, layout, meta, panes, screen
 from gascity_tmux.making import Maker
 from gascity_tmux.program import OLDEST, version
 from gascity_tmux.server import Server, tell_hub
@@ -33,8 +33,6 @@ from gascity_tmux.target import TmuxTarget
 from gascity_tmux.view import View
 from gascity_tmux.watching import TmuxWatch
 from gascity_tmux.wire import command
-
-SETTLE = 0.15  # seconds between a text and its Enter: a quick one is taken for part of the paste
 
 
 class Provider(SessionProvider):
@@ -192,21 +190,14 @@ class Provider(SessionProvider):
         return attach.attach(self._server, found, read_only=read_only)
 
     def nudge(self, name: str, text: str, *, timeout: float) -> Delivery:
-        """Paste the text and press Enter. Whether the program took it is not known yet."""
+        """Paste the text, press Enter, and tell whether the program took it; see `delivery`."""
         deadline = time.monotonic() + timeout
         found = self._view.find(name, deadline)
         if found is None or not found.alive:
             return Delivery.ABSENT
-        plain = message(text)
         try:
             with session_lock(self.context.state_dir, name, deadline - time.monotonic()):
-                if plain:
-                    buffer = f"gc-{secrets.token_hex(8)}"
-                    if not self._view.do(keys.paste_line(found.id, plain, buffer), deadline):
-                        return Delivery.ABSENT
-                    time.sleep(SETTLE)
-                pressed = self._view.do(keys.keys_line(found.id, ["Enter"]), deadline)
-                return Delivery.UNVERIFIED if pressed else Delivery.ABSENT
+                return delivery.deliver(self._view, found, message(text), deadline)
         except SessionBusy:
             return Delivery.REFUSED
 

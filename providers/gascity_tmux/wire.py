@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%:.,/+=-]+")
-_SPECIAL = re.compile(rb"[\x00-\x1f\x7f\"\\$~]")
+_SPECIAL = re.compile(rb"[\x00-\x1f\x7f\xff\"\\$~]")
 _OURS = b"1"
 
 

@@ -52,7 +52,9 @@ def test_the_foreground_tells_what_it_does(city: City) -> None:
     said, _ = process.communicate(timeout=LIMIT)
 
     assert process.returncode == 0
-    assert said.startswith("town: a, b, c\nCtrl-C leaves the agents running; `gc stop` ends them\n")
+    assert said.startswith(
+        "town: a, b, c\nsessions live in subprocess\nCtrl-C leaves the agents running; `gc stop` ends them\n"
+    )
     assert said.count("started  wanted by the city") == 3
     assert said.count("stopped  the city is being stopped") == 3
     assert said.endswith("controller stopped: the city was stopped\n")

@@ -132,7 +132,7 @@ class Reader:
             text=True,
         )
         assert self._first_terminal.stdout is not None
-        greeting = [self._first_terminal.stdout.readline() for _ in range(2)]
+        greeting = [self._first_terminal.stdout.readline() for _ in range(3)]
         assert agrees(expected, "".join(greeting))
 
     def _shows(self, step: Step) -> bool:

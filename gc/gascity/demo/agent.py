@@ -142,6 +142,7 @@ class Agent:
             case "/exit":
                 raise Ended(0)
             case "/kill":
+                self._screen.say("DemoKill: asked to die at once")
                 os.kill(os.getpid(), signal.SIGKILL)
             case "/crash":
                 _crash(argument)
