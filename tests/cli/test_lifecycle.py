@@ -53,7 +53,8 @@ def test_the_foreground_tells_what_it_does(city: City) -> None:
 
     assert process.returncode == 0
     assert said.startswith(
-        "town: a, b, c\nsessions live in subprocess\nCtrl-C leaves the agents running; `gc stop` ends them\n"
+        "town: a, b, c\nsessions live in subprocess\n"
+        "Ctrl-C leaves the agents running; `gc stop` ends them\n"
     )
     assert said.count("started  wanted by the city") == 3
     assert said.count("stopped  the city is being stopped") == 3

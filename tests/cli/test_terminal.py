@@ -1,0 +1,165 @@
+"""The demo city on tmux, as a person at a real terminal meets it.
+
+The terminal is a second tmux with a server of its own, in which a shell is typed at.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import GC
+
+from gascity.testing.eventually import eventually
+
+pytestmark = pytest.mark.tmux
+
+CITY = """
+[workspace]
+name = "quay"
+provider = "demo"
+
+[session]
+provider = "tmux"
+
+[[agents]]
+name = "mayor"
+
+[[agents]]
+name = "clerk"
+"""
+
+
+class Terminal:
+    """A terminal with a shell in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = folder / f"t-{uuid.uuid4().hex[:8]}"
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        env = [
+            "env",
+            "-i",
+            f"PATH={path}",
+            f"HOME={folder}",
+            "TERM=screen-256color",
+            "LANG=C.UTF-8",
+        ]
+        shell = [*env, "PS1=$ ", "/bin/sh", "-i"]
+        self._tmux("new-session", "-d", "-x", "140", "-y", "40", "-c", str(folder), *shell)
+
+    def type(self, *keys: str) -> None:
+        """Press keys, one after another."""
+        self._tmux("send-keys", *keys)
+
+    def run(self, line: str) -> None:
+        """Type a line and press Enter."""
+        self._tmux("send-keys", "-l", line)
+        self.type("Enter")
+
+    def screen(self) -> str:
+        """Return what the terminal shows."""
+        return self._tmux("capture-pane", "-p")
+
+    def shows(self, text: str) -> str:
+        """Wait until the terminal shows something; return the screen."""
+        return eventually(lambda: self.screen() if text in self.screen() else "", within=20.0)
+
+    def close(self) -> None:
+        """End the terminal and what runs in it."""
+        self._tmux("kill-server")
+
+    def _tmux(self, *words: str) -> str:
+        done = subprocess.run(
+            ["tmux", "-u", "-f", "/dev/null", "-S", str(self.socket), *words],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
+        )
+        return done.stdout
+
+
+@pytest.fixture
+def city(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "city.toml").write_text(CITY)
+    yield tmp_path
+    subprocess.run([GC, "-C", str(tmp_path), "stop"], capture_output=True, check=True)
+
+
+@pytest.fixture
+def terminal(city: Path) -> Iterator[Terminal]:
+    made = Terminal(city)
+    yield made
+    made.close()
+
+
+def test_a_person_starts_looks_attaches_detaches_and_stops(terminal: Terminal) -> None:
+    terminal.run("gc start --detach")
+    terminal.shows("sessions live in tmux")
+    terminal.run("clear; gc status")
+    terminal.shows("2 of 2 agents up")
+
+    terminal.run("clear; gc peek mayor")
+    assert "Gas City demo agent" in terminal.shows("> ")
+
+    terminal.run("clear; gc attach mayor")
+    screen = terminal.shows("quay | mayor | running")
+    assert "d detaches" in screen
+    terminal.run("good evening")
+    terminal.shows('You said: "good evening"')
+
+    terminal.type("C-b", "d")
+    terminal.shows("[detached")
+    terminal.run("clear; gc peek mayor")
+    terminal.shows('You said: "good evening"')
+
+    terminal.run("clear; gc stop")
+    terminal.shows("stopped 2 agents and the controller")
+
+
+def test_a_reader_cannot_type(terminal: Terminal) -> None:
+    terminal.run("gc start --detach; clear; gc attach --read-only mayor")
+    terminal.shows("quay | mayor | running")
+
+    terminal.run("nobody hears this")
+    terminal.type("C-b", "d")
+    terminal.shows("[detached")
+
+    terminal.run("clear; gc nudge mayor 'somebody hears this'; gc peek mayor")
+    screen = terminal.shows('You said: "somebody hears this"')
+    assert "nobody hears this" not in screen
+
+
+def test_inside_the_citys_own_tmux_the_client_is_switched(terminal: Terminal) -> None:
+    terminal.run("gc start --detach; clear; gc attach mayor")
+    terminal.shows("quay | mayor | running")
+    # A shell beside the agent, on the same server.
+    here = shlex.quote(str(Path(sys.executable).parent))
+    terminal.type("C-b", "c")
+    terminal.run(f"PATH={here}:$PATH; clear; gc attach clerk")
+
+    terminal.shows("quay | clerk | running")
+
+    terminal.type("C-b", "d")
+    terminal.shows("[detached")
+
+
+def test_who_watches_an_agent_crash_sees_the_next_one(terminal: Terminal) -> None:
+    terminal.run("gc start --detach; clear; gc attach mayor")
+    terminal.shows("quay | mayor | running")
+
+    terminal.run("/crash 7")
+
+    # The crashed one is replaced by one that has not said anything yet.
+    eventually(lambda: "asked to crash" not in terminal.screen(), within=20.0)
+    terminal.shows("quay | mayor | running")
+    terminal.run("are you new?")
+    terminal.shows('You said: "are you new?"')
+    terminal.type("C-b", "d")
+    terminal.shows("[detached")
