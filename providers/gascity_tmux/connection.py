@@ -11,7 +11,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import os
-import secrets
 import select
 import subprocess
 import threading
@@ -51,7 +50,7 @@ class Connection:
     ) -> None:
         self._hear = hear
         self._parser = Parser()
-        self._fence = f"fence-{secrets.token_hex(8)}"
+        self._fence = f"fence-{os.urandom(8).hex()}"
         self._count = 0
         self._writing = threading.Lock()
         self._descriptors = threading.Lock()  # held to use them from outside the thread that reads

@@ -12,7 +12,6 @@ import array
 import contextlib
 import fcntl
 import os
-import secrets
 import termios
 import time
 from collections.abc import Callable, Iterator
@@ -153,7 +152,7 @@ def _look(view: View, pane: Pane, deadline: float) -> _Look:
 
 
 def _paste(pane: Pane, text: str) -> str:
-    return keys.paste_line(pane.id, text, f"gc-{secrets.token_hex(8)}")
+    return keys.paste_line(pane.id, text, f"gc-{os.urandom(8).hex()}")
 
 
 def _until(check: Callable[[], bool], until: float) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import time
 from collections.abc import Mapping, Sequence
 
@@ -38,7 +37,7 @@ class Maker:
         deadline = time.monotonic() + timeout
         create.check(name, config)
         ended = self._clear_the_ground(name, deadline)
-        token = secrets.token_hex(8)
+        token = os.urandom(8).hex()
         birth = Birth(
             name=name,
             config=config,
@@ -133,7 +132,7 @@ class Maker:
         """Return a file that holds a command too long for an argument; it removes itself."""
         if not create.is_long(text):
             return ""
-        path = f"{layout.record(self._home, name)}.{secrets.token_hex(4)}.sh"
+        path = f"{layout.record(self._home, name)}.{os.urandom(4).hex()}.sh"
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         with open(path, "wb", opener=_private) as file:
             # The shell has the file open by then.

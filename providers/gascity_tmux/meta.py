@@ -8,13 +8,13 @@ then, and the same whatever tmux's version and locale think of it.
 from __future__ import annotations
 
 import re
-import urllib.parse
 from collections.abc import Mapping
 
 from gascity_tmux.panes import VERSION
 from gascity_tmux.wire import Block, command
 
 _ODD = re.compile(rb"[^\x20-\x24\x26-\x7e]")
+_ENCODED = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
 def set_command(session: str, key: str, value: str) -> str:
@@ -45,4 +45,5 @@ def encode(value: str) -> str:
 
 def decode(stored: bytes) -> str:
     """Return the value that was meant."""
-    return urllib.parse.unquote_to_bytes(stored).decode(errors="surrogateescape")
+    raw = _ENCODED.sub(lambda odd: bytes([int(odd.group(1), 16)]), stored)
+    return raw.decode(errors="surrogateescape")

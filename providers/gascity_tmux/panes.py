@@ -18,6 +18,7 @@ CITY, NAME, TOKEN = "@gc_city", "@gc_name", "@gc_token"
 OWNER = "@gc_owner"  # of the session: the city that made it
 VERSION = "GC_META_VERSION"  # in a session's environment: changes with every change of metadata
 
+_ALIVE = Alive()
 Key = tuple[str, int]
 _FIELDS = (
     "pane_id",
@@ -61,7 +62,7 @@ class Pane:
     @property
     def is_unsettled(self) -> bool:
         """Whether its terminal is closed and tmux does not say how its program ended."""
-        return self.life == Exited()
+        return self.life is not _ALIVE and self.life == Exited()
 
     @property
     def alive(self) -> bool:
@@ -87,33 +88,36 @@ def read(answered: Iterable[Block]) -> list[Pane]:
 
 
 def _pane(line: str) -> Pane:
-    values = line.split("|", len(_FIELDS) - 1)
-    if len(values) != len(_FIELDS):
-        raise ProviderUnavailable(f"tmux described a pane in a way that is not understood: {line}")
-    found = dict(zip(_FIELDS, values, strict=True))
-    return Pane(
-        id=found["pane_id"],
-        session=found["session_id"],
-        pid=int(found["pane_pid"] or 0),
-        life=_life(found),
-        attached=int(found["session_attached"] or 0),
-        activity=float(found["window_activity"] or 0),
-        created=float(found["session_created"] or 0),
-        version=found[VERSION],
-        token=found[TOKEN],
-        name=found[NAME],
-        title=found["pane_title"],
-    )
+    try:
+        (
+            pane, session, pid, dead, status, signalled, attached, activity, created, version,
+            token, name, title,
+        ) = line.split("|", len(_FIELDS) - 1)  # fmt: skip
+        life = _ALIVE if dead == "0" and not (status or signalled) else _ended(status, signalled)
+        return Pane(
+            id=pane,
+            session=session,
+            pid=int(pid or 0),
+            life=life,
+            attached=int(attached or 0),
+            activity=float(activity or 0),
+            created=float(created or 0),
+            version=version,
+            token=token,
+            name=name,
+            title=title,
+        )
+    except ValueError as problem:
+        raise ProviderUnavailable(
+            f"tmux described a pane in a way that is not understood: {line}"
+        ) from problem
 
 
-def _life(found: dict[str, str]) -> Life:
-    status, signalled = found["pane_dead_status"], found["pane_dead_signal"]
+def _ended(status: str, signalled: str) -> Life:
+    """Return how a program ended; tmux calls a pane dead when its terminal is closed."""
     if status:
         return Exited(code=int(status))
-    if signalled:
-        return Exited(signal=_number(signalled))
-    # tmux calls a pane dead when its terminal is closed, whether or not it knows how it ended.
-    return Exited() if found["pane_dead"] == "1" else Alive()
+    return Exited(signal=_number(signalled)) if signalled else Exited()
 
 
 def _number(name: str) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +23,7 @@ from gascity.session.locks import SessionBusy, session_lock
 from gascity.session.provider import CityContext, Delivery, SeenCallback, SessionProvider, Watch
 from gascity.session.startup import bring_up
 from gascity.session.text import message
-from gascity_tmux import attach, delivery, keys, layout, meta, panes, screen
+from gascity_tmux import keys, layout, meta, panes, screen
 from gascity_tmux.making import Maker
 from gascity_tmux.program import OLDEST, version
 from gascity_tmux.server import Server, tell_hub
@@ -187,7 +186,9 @@ class Provider(SessionProvider):
         found = self._view.find(name, time.monotonic() + 5.0)
         if found is None:
             raise SessionNotFound(f"there is no session {name}")
-        return attach.attach(self._server, found, read_only=read_only)
+        from gascity_tmux.attach import attach  # noqa: PLC0415  rarely needed
+
+        return attach(self._server, found, read_only=read_only)
 
     def nudge(self, name: str, text: str, *, timeout: float) -> Delivery:
         """Paste the text, press Enter, and tell whether the program took it; see `delivery`."""
@@ -195,9 +196,11 @@ class Provider(SessionProvider):
         found = self._view.find(name, deadline)
         if found is None or not found.alive:
             return Delivery.ABSENT
+        from gascity_tmux.delivery import deliver  # noqa: PLC0415  most commands never type
+
         try:
             with session_lock(self.context.state_dir, name, deadline - time.monotonic()):
-                return delivery.deliver(self._view, found, message(text), deadline)
+                return deliver(self._view, found, message(text), deadline)
         except SessionBusy:
             return Delivery.REFUSED
 
@@ -283,7 +286,7 @@ class Provider(SessionProvider):
         found = self._view.find(name, deadline)
         if found is None:
             return False
-        renewed = meta.set_command(found.session, panes.VERSION, secrets.token_hex(8))
+        renewed = meta.set_command(found.session, panes.VERSION, os.urandom(8).hex())
         return self._view.do(" ; ".join([change(found.session), renewed, tell_hub()]), deadline)
 
     def _someone_died(self) -> None:

@@ -236,6 +236,7 @@ class Server:
         """Return what has to hold on our server, said again with each connection."""
         hub = f"={layout.HUB}:"
         return [
+            command("set-option", "-s", "exit-unattached", "off"),
             command("set-option", "-g", "update-environment", ""),
             command("set-environment", "-gu", "PWD"),
             command("set-option", "-g", "default-terminal", program.terminal()),

@@ -48,19 +48,23 @@ class View:
         learn that by itself, so those in between are asked for again. One that closed its terminal
         and lives on is alive.
         """
+        found = {pane.id: pane for pane in self._ask_for_panes(name, deadline)}
         until = min(time.monotonic() + UNSETTLED, deadline)
-        while True:
-            found = self._ask_for_panes(name, deadline)
-            unsettled = [p for p in found if p.is_unsettled and p.key not in self._unknown]
-            if not unsettled:
-                return found
-            alive = {pane.key for pane in unsettled if pids.table.started(pane.pid) is not None}
+        while unsettled := [
+            p for p in found.values() if p.is_unsettled and p.key not in self._unknown
+        ]:
+            alive = [pane for pane in unsettled if pids.table.started(pane.pid) is not None]
             if len(alive) == len(unsettled) or time.monotonic() >= until:
                 with self._lock:
-                    self._unknown |= {pane.key for pane in unsettled} - alive
-                return [replace(p, life=Alive()) if p.key in alive else p for p in found]
+                    self._unknown |= {pane.key for pane in unsettled if pane not in alive}
+                found |= {pane.id: replace(pane, life=Alive()) for pane in alive}
+                break
             self._server.make_it_reap()
-            time.sleep(0.002)  # nothing tells when tmux has heard of it
+            time.sleep(0.001)  # nothing tells when tmux has heard of it
+            for pane in unsettled:
+                again = self._ask_for_panes(pane.name, deadline)
+                found |= {one.id: one for one in again if one.id == pane.id}
+        return list(found.values())
 
     def find(self, name: str, deadline: float) -> Pane | None:
         """Return the pane of a session, if there is one."""

@@ -11,14 +11,18 @@ from __future__ import annotations
 import os
 import select
 import signal
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from gascity.core.observed import ProcessId
 from gascity.session import pids
 from gascity.session.marks import MARK
 
+Row = pids.table.Row
+NOBODY: Mapping[int, Row] = MappingProxyType({})
 GLANCE = 0.05  # seconds between two looks while killing, and where the kernel cannot tell of an end
 
 
@@ -35,8 +39,81 @@ class Kin:
 
 def members(kin: Mapping[str, Kin]) -> dict[str, list[ProcessId]]:
     """Return the living processes of each session, parents before what they started."""
-    rows = pids.table.snapshot()
-    owner = _marked(kin, rows) if kin else {}
+    return _members(kin, _table.rows())
+
+
+def end(kin: Mapping[str, Kin], *, kill_at: float, deadline: float) -> dict[str, list[int]]:
+    """End all processes of the sessions; return, of those that have survivors, their pids.
+
+    Asks each process once, waits until `kill_at` (monotonic), then kills, and looks again until
+    nothing is left: programs fork while they end. Returns the moment all is gone.
+    """
+    left = dict(kin)
+    asked: set[ProcessId] = set()
+    while True:
+        rows = _table.rows()
+        living = _members(left, rows)
+        if not any(living.values()):
+            # One may have forked and ended between being listed and being looked at: its child is
+            # not in the list.
+            living = _members(left, pids.table.snapshot(rows), known=rows)
+        left = {name: one for name, one in left.items() if living[name]}
+        everyone = [process for processes in living.values() for process in processes]
+        now = time.monotonic()
+        if not left:
+            return {}
+        if now >= deadline:
+            return {name: [process.pid for process in living[name]] for name in left}
+        if now < kill_at:
+            _ask(process for process in everyone if process not in asked)
+            asked.update(everyone)
+            _await(everyone, min(kill_at, deadline))
+        else:
+            for process in everyone:
+                pids.send(process.pid, process.started, signal.SIGKILL)
+            _await(everyone, min(now + GLANCE, deadline))
+
+
+class _Table:
+    """The process table, read once for all who ask at the same time.
+
+    What a caller gets was read after it asked, never before.
+    """
+
+    def __init__(self) -> None:
+        self._turn = threading.Condition()
+        self._begun = self._done = 0
+        self._is_reading = False
+        self._rows: dict[int, Row] = {}
+
+    def rows(self) -> dict[int, Row]:
+        """Return all living processes."""
+        with self._turn:
+            too_old = self._begun
+            self._turn.wait_for(lambda: self._done > too_old or not self._is_reading)
+            if self._done > too_old:
+                return self._rows
+            self._is_reading = True
+            self._begun += 1
+            number = self._begun
+        rows: dict[int, Row] = {}
+        try:
+            rows = pids.table.snapshot()
+        finally:
+            with self._turn:
+                self._rows, self._done, self._is_reading = rows, number, False
+                self._turn.notify_all()
+        return rows
+
+
+_table = _Table()
+
+
+def _members(
+    kin: Mapping[str, Kin], rows: Mapping[int, Row], known: Mapping[int, Row] = NOBODY
+) -> dict[str, list[ProcessId]]:
+    """Return who belongs to whom, without looking at those that are `known` to be nobody's."""
+    owner = _marked(kin, rows, known) if kin else {}
     below: dict[int, list[int]] = {}
     for pid, (parent, *_) in rows.items():
         below.setdefault(parent, []).append(pid)
@@ -54,47 +131,9 @@ def members(kin: Mapping[str, Kin]) -> dict[str, list[ProcessId]]:
     return found
 
 
-def end(kin: Mapping[str, Kin], *, kill_at: float, deadline: float) -> dict[str, list[int]]:
-    """End all processes of the sessions; return, of those that have survivors, their pids.
-
-    Asks each process once, waits until `kill_at` (monotonic), then kills, and looks again until
-    nothing is left: programs fork while they end. Returns the moment all is gone.
-    """
-    left = dict(kin)
-    asked: set[ProcessId] = set()
-    seen_empty: set[str] = set()
-    while True:
-        living = members(left)
-        for name, processes in living.items():
-            if processes:
-                seen_empty.discard(name)
-            elif name in seen_empty:
-                del left[name]  # twice: it may have forked and ended between list and look
-            else:
-                seen_empty.add(name)
-        everyone = [process for processes in living.values() for process in processes]
-        if not left:
-            return {}
-        now = time.monotonic()
-        if now >= deadline:
-            return {
-                name: [p.pid for p in processes]
-                for name, processes in living.items()
-                if name in left
-            }
-        if not everyone:
-            continue
-        if now < kill_at:
-            _ask(process for process in everyone if process not in asked)
-            asked.update(everyone)
-            _await(everyone, min(kill_at, deadline))
-        else:
-            for process in everyone:
-                pids.send(process.pid, process.started, signal.SIGKILL)
-            _await(everyone, min(now + GLANCE, deadline))
-
-
-def _marked(kin: Mapping[str, Kin], rows: Mapping[int, pids.table.Row]) -> dict[int, str]:
+def _marked(
+    kin: Mapping[str, Kin], rows: Mapping[int, Row], known: Mapping[int, Row]
+) -> dict[int, str]:
     """Return who is recognised by itself: roots, those in their terminal session, the marked."""
     roots = {
         one.root.pid: name
@@ -106,7 +145,7 @@ def _marked(kin: Mapping[str, Kin], rows: Mapping[int, pids.table.Row]) -> dict[
     oldest = min(_age(one.root) for one in kin.values())
     owner: dict[int, str] = {}
     for pid, (_, session, age, _started) in rows.items():
-        if age < oldest:
+        if age < oldest or pid in known:
             continue  # what was there before the session is not of it
         if session in roots:
             owner[pid] = roots[session]

@@ -7,6 +7,7 @@ A zombie counts as gone everywhere: it runs nothing, and only its parent can mak
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 _AFTER_NAME = {
     "state": 0,
@@ -63,11 +64,17 @@ def everyone() -> list[int]:
 Row = tuple[int, int, float, str]  # parent, terminal session, age (later is more), `started`
 
 
-def snapshot() -> dict[int, Row]:
-    """Return all living processes by pid, in one pass."""
+def snapshot(known: Mapping[int, Row] | None = None) -> dict[int, Row]:
+    """Return all living processes by pid, in one pass.
+
+    Those in `known` are taken from there without another look, even if they have ended since.
+    """
     rows: dict[int, Row] = {}
     boot = _boot_id()
     for pid in everyone():
+        if known is not None and pid in known:
+            rows[pid] = known[pid]
+            continue
         fields = _stat(pid)
         if fields is not None and fields[0] not in _GONE:
             ticks = fields[_AFTER_NAME["started"]].decode()
@@ -110,7 +117,16 @@ def program(pid: int) -> tuple[str, str, list[str]]:
 
 
 def _stat(pid: int) -> list[bytes] | None:
-    raw = _read(f"/proc/{pid}/stat")
+    try:
+        descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        raw = os.read(descriptor, 4096)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
     # The name stands in parentheses and may hold blanks and parentheses itself.
     return raw.rpartition(b")")[2].split() if raw else None
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -52,10 +52,13 @@ def everyone() -> list[int]:
 Row = tuple[int, int, float, str]  # parent, terminal session, age (later is more), `started`
 
 
-def snapshot() -> dict[int, Row]:
-    """Return all living processes by pid, in one pass."""
+def snapshot(known: Mapping[int, Row] | None = None) -> dict[int, Row]:
+    """Return all living processes by pid; those in `known` are not looked at again."""
     rows: dict[int, Row] = {}
     for pid in everyone():
+        if known is not None and pid in known:
+            rows[pid] = known[pid]
+            continue
         with _known(pid) as process, contextlib.suppress(OSError):
             if process is not None and process.status() not in ("zombie", "dead"):
                 age = process.create_time()
