@@ -16,17 +16,16 @@ def attach(server: Server, pane: Pane, *, read_only: bool) -> int:
     Inside a client of the same server that client is switched to it, and this returns at once.
     """
     inside = os.environ.get("TMUX", "").partition(",")[0]
-    tmux = server.attach_command()
     only = ["-r"] if read_only else []
     env = {key: value for key, value in os.environ.items() if key not in ("TMUX", "TMUX_PANE")}
     if inside and os.path.realpath(inside) == os.path.realpath(server.socket):
         words = ["switch-client", *only, "-t", pane.session]
         _say("switched to it; your prefix key and L goes back")
-        return subprocess.run([*tmux, *words], check=False).returncode
+        return subprocess.run(server.client(*words), check=False).returncode
     nested = ", the prefix key twice because you are inside tmux already" if inside else ""
     _say(f"the prefix key (Ctrl-b unless you changed it) and d detaches{nested}")
     words = ["attach-session", "-E", *only, "-t", pane.session]
-    return subprocess.run([*tmux, *words], env=env, check=False).returncode
+    return subprocess.run(server.client(*words), env=env, check=False).returncode
 
 
 def _say(text: str) -> None:

@@ -172,6 +172,7 @@ class Connection:
                 for one in self._parser.feed(data):
                     self._take(one)
         self._process.wait()
+        self._hear(Notice("ended", ""))
         self.ended.set()
         self._attached.set()
         with self._writing, self._descriptors:

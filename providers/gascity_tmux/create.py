@@ -41,6 +41,11 @@ class Birth:
         """The session, exactly: tmux would else take any whose name begins like it."""
         return f"={layout.session_name(self.name)}:"
 
+    @property
+    def pane(self) -> str:
+        """Its first pane: a person's hook may have split it by the time it is spoken of."""
+        return f"{self.target}^.{{top-left}}"
+
 
 def check(name: str, config: SessionConfig) -> None:
     """Refuse what no program could be started with; raises StartFailed."""
@@ -77,12 +82,12 @@ def line(
     commands += [
         command("set-option", "-g", "default-shell", _shell(birth.config)),
         _new_session(birth, settings),
-        # A pane with a pipe is read to its end before it is closed. One that ends at once would
-        # else lose its last words when tmux hears of the end before it has read them.
-        command("pipe-pane", "-O", "-t", target, ":"),
-        command("set-option", "-p", "-t", target, CITY, birth.city_mark),
-        command("set-option", "-p", "-t", target, NAME, birth.name),
-        command("set-option", "-p", "-t", target, TOKEN, birth.token),
+        # A pane with a pipe is read to its end before it is closed. Without one tmux drops what it
+        # has not read yet when it hears that the program ended.
+        command("pipe-pane", "-O", "-t", birth.pane, "exec cat >/dev/null"),
+        command("set-option", "-p", "-t", birth.pane, CITY, birth.city_mark),
+        command("set-option", "-p", "-t", birth.pane, NAME, birth.name),
+        command("set-option", "-p", "-t", birth.pane, TOKEN, birth.token),
         command("set-option", "-t", target, OWNER, birth.city_mark),
         command("set-option", "-w", "-t", target, "remain-on-exit", "on"),
         command("set-option", "-w", "-t", target, "automatic-rename", "off"),

@@ -13,7 +13,7 @@ from gascity.session import kin
 from gascity.session.kin import Kin
 from gascity.session.provider import CityContext
 from gascity_tmux import create, layout
-from gascity_tmux.connection import Lost
+from gascity_tmux.connection import Connection, Lost
 from gascity_tmux.create import Birth
 from gascity_tmux.panes import Pane
 from gascity_tmux.server import Server
@@ -51,12 +51,16 @@ class Maker:
         clients = self._clients_of(ended, deadline)
         replaced = ended.session if ended is not None else ""
         line = create.line(birth, self._server.settings, replaced=replaced, clients=clients)
-        failed = self._make(birth, line, deadline)
-        if failed is not None and "duplicate" in failed.text and not replaced:
-            self._view.do(create.aside_line(birth), deadline)
+        try:
             failed = self._make(birth, line, deadline)
-        if failed is not None:
-            raise self._refusal(birth, failed, deadline)
+            if failed is not None and "duplicate" in failed.text and not replaced:
+                self._view.do(create.aside_line(birth), deadline)
+                failed = self._make(birth, line, deadline)
+            if failed is not None:
+                raise self._refusal(birth, failed, deadline)
+        except GascityError:
+            _remove_file(birth.script)
+            raise
 
     def kin(self, name: str, pane: Pane | None) -> Kin:
         """Return how the processes of a session are recognised."""
@@ -68,10 +72,20 @@ class Maker:
         return os.path.exists(layout.record(self._home, name))
 
     def remove(self, names: Sequence[str], found: Mapping[str, Pane], deadline: float) -> None:
-        """Remove sessions that have no process any more, and the server with the last one."""
-        sessions = [found[name].session for name in names if name in found]
-        if sessions:
-            self._server.end(sessions, deadline=deadline)
+        """Remove sessions that have no process any more, and the server with the last one.
+
+        `found` holds all panes of the city by name.
+        """
+        going = [found[name] for name in names if name in found]
+        staying = {pane.session for pane in found.values() if pane not in going}
+        kills = [
+            command("kill-session", "-t", pane.session)
+            for pane in going
+            if pane.session not in staying  # a person may have moved a pane into another session
+        ]
+        kills += [command("kill-pane", "-t", pane.id) for pane in going]
+        if kills:
+            self._server.end(kills, deadline=deadline)
         for name in names:
             self._remove_trace(name)
 
@@ -83,7 +97,9 @@ class Maker:
             connection = self._server.connect(deadline=deadline, start=True)
             assert connection is not None  # noqa: S101  it was to be started
             try:
-                answered = connection.ask(line, deadline=deadline)
+                with self._server.changing(deadline):
+                    scrub = self._scrub(connection, deadline)
+                    answered = connection.ask(f"{scrub}{line}", deadline=deadline)
             except Lost:
                 found = self._view.find(birth.name, deadline)  # it may have been done before
                 if found is None:
@@ -92,6 +108,12 @@ class Maker:
                     None if found.token == birth.token else Block(ok=False, lines=(b"duplicate",))
                 )
             return next((block for block in answered if not block.ok), None)
+
+    def _scrub(self, connection: Connection, deadline: float) -> str:
+        """Return commands that forget what somebody put into every session's environment."""
+        answered = connection.ask(command("show-environment", "-g"), deadline=deadline)
+        names = [line.partition(b"=")[0].decode(errors="replace") for line in answered[0].lines]
+        return "".join(f"{command('set-environment', '-gu', '--', name)} ; " for name in names)
 
     def _clear_the_ground(self, name: str, deadline: float) -> Pane | None:
         """End what an earlier incarnation left; return its pane, if tmux still has it."""
@@ -119,7 +141,7 @@ class Maker:
         if found is not None and found.token != birth.token:
             return SessionExists(f"session {name} exists already")
         kin.end({name: self.kin(name, found)}, kill_at=0.0, deadline=deadline)
-        self.remove([name], {name: found} if found is not None else {}, deadline)
+        self.remove([name], {pane.name: pane for pane in self._view.list(deadline)}, deadline)
         if "duplicate" not in failed.text:
             return StartFailed(f"session {name} could not be started: {failed.text}")
         theirs = layout.session_name(name)
@@ -145,8 +167,12 @@ class Maker:
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
 
     def _remove_trace(self, name: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(layout.record(self._home, name))
+        _remove_file(layout.record(self._home, name))
+
+
+def _remove_file(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
 
 
 def _private(path: str, flags: int) -> int:

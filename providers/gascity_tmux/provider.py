@@ -111,7 +111,7 @@ class Provider(SessionProvider):
         deadline = now + timeout - min(0.5, timeout * 0.1)
         kill_at = now + min(grace, timeout * 0.7)
         wanted = [name for name in dict.fromkeys(names) if layout.is_name(name)]
-        found = {pane.name: pane for pane in self._view.list(deadline) if pane.name in wanted}
+        found = {pane.name: pane for pane in self._view.list(deadline)}
         there = [name for name in wanted if name in found or self._maker.may_be_left(name)]
         relatives = {name: self._maker.kin(name, found.get(name)) for name in there}
         survivors = kin.end(relatives, kill_at=kill_at, deadline=deadline)

@@ -1,40 +1,38 @@
 """The tmux server of a city: found, started when there is need, and never mistaken for another.
 
-`.gc/tmux/server` remembers which process it is. As long as that process lives, a socket that is
-missing or leads to another server is an outage, not an empty city: agents may be running where
-nobody can see them. A server that lost its socket makes it again when asked to (SIGUSR1).
+As long as the process that held the sessions lives, a socket that is missing or leads to another
+server is an outage, not an empty city: agents may be running where nobody can see them. A server
+that lost its socket makes it again when asked to (SIGUSR1).
+
+tmux crashes, and every agent with it, when it has news for a control connection that is still
+introducing itself, or when such a one goes away. So a server is first asked in the plain way
+whether it answers, and while one process connects no other changes anything: `changing` is held
+for every change, and the other way round.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from gascity.core.observed import ProcessId
 from gascity.errors import ProviderUnavailable
-from gascity.session import pids
+from gascity.session import processes
+from gascity.session.locks import SessionBusy, file_lock
 from gascity_tmux import layout, program
 from gascity_tmux.connection import Connection, Lost, Silent
+from gascity_tmux.finding import HUB, Finder
 from gascity_tmux.settings import Settings
 from gascity_tmux.wire import Notice, command
 
 CONNECT = 10.0  # seconds at most, whatever the caller allows
 GOING = 1.0  # seconds for a server without sessions to be gone
-_ABSENT = (
-    "no server running",
-    "error connecting",
-    "no such file",
-    "connection refused",
-    "lost server",
-    "server exited",
-)
-# Reads what the hub is told, so that the terminal echoes it to every control connection.
-_LISTENER = ("/bin/sh", "-c", "exec cat >/dev/null")
+DYING = 0.05  # seconds between hanging up and being gone
 # Said before the server is ended, so that every connection knows that nothing was lost.
 _GOING = f"{layout.HUB}-going"
 _FAREWELL = " ; ".join(
@@ -59,11 +57,12 @@ class Server:
         self.home = home
         self.settings = settings
         self.socket = layout.socket_path(city, home, settings.socket)
+        self._finder = Finder(home, self.socket, settings.config)
         self._heard = heard
         self._lock = threading.Lock()
         self._connection: Connection | None = None
-        self._untold_loss = False
-        self.pid = 0
+        self._process: ProcessId | None = None
+        self._suspect: ProcessId | None = None
 
     @property
     def is_connected(self) -> bool:
@@ -92,24 +91,36 @@ class Server:
         finally:
             self._lock.release()
 
+    @contextlib.contextmanager
+    def changing(self, deadline: float) -> Iterator[None]:
+        """Keep new connections away while something is changed that tmux would tell them of."""
+        with self._gate(deadline, shared=True):
+            yield
+
     def tell_of_loss(self) -> None:
         """Raise Lost, once, when the server went away without anyone having ended it."""
-        if self._untold_loss:
-            self._untold_loss = False
-            raise Lost("the tmux server of this city went away, and its sessions with it")
+        suspect, self._suspect = self._suspect, None
+        if suspect is None:
+            return
+        until = time.monotonic() + DYING
+        while processes.is_alive(suspect):
+            if time.monotonic() >= until:
+                return  # it only hung up
+            time.sleep(0.001)  # a process that is being killed hangs up first
+        raise Lost("the tmux server of this city went away, and its sessions with it")
 
-    def end(self, sessions: Sequence[str], *, deadline: float) -> None:
-        """Remove sessions by tmux's number, and the server if they were the last ones on it.
+    def end(self, kills: Sequence[str], *, deadline: float) -> None:
+        """Do commands that remove sessions, and end the server if they were the last ones on it.
 
         Returns when the server is gone then: who asks next must not meet it on its way out.
         """
-        kills = [command("kill-session", "-t", session) for session in sessions]
         count = command("display-message", "-p", _SESSIONS)
         leave = command("if-shell", "-F", f"#{{==:{_SESSIONS},x}}", _FAREWELL)
         connection = self.connect(deadline=deadline)
         while connection is not None:
             try:
-                answered = connection.ask(*kills, count, leave, deadline=deadline)
+                with self.changing(deadline):
+                    answered = connection.ask(*kills, count, leave, deadline=deadline)
                 if answered[len(kills)].text != "x":
                     return  # there are others
             except Lost:
@@ -126,9 +137,12 @@ class Server:
         While it notes a terminal in the list of logins, which it does when one opens or closes, it
         is deaf for the ends of children; a child that ends then stays a zombie until another does.
         """
-        if self.pid and self.is_connected:
-            with contextlib.suppress(OSError):
-                os.kill(self.pid, signal.SIGCHLD)
+        if self._process is not None:
+            processes.signal(self._process, signal.SIGCHLD)
+
+    def client(self, *words: str) -> list[str]:
+        """Return the command line of a plain tmux client of this server, which never starts one."""
+        return self._finder.client(*words)
 
     def close(self) -> None:
         """Hang up. The server and its sessions are not touched."""
@@ -136,123 +150,74 @@ class Server:
             self._heard = lambda _word: None
             self._connection.close()
 
-    def attach_command(self) -> list[str]:
-        """Return the beginning of a command line that speaks to this server from a terminal."""
-        return [program.path(), "-u", "-S", self.socket]
-
     # --- connecting
 
     def _connect(self, deadline: float, *, start: bool) -> Connection | None:
-        found = self._reach(deadline, start=False)
-        if found is not None:
-            return found
-        remembered = self._remembered()
-        if remembered is not None:
-            found = self._call_back(remembered, deadline)
-        while start and found is None:
-            found = self._reach(deadline, start=True)  # fails when another one ends this moment
-            if time.monotonic() >= deadline:
-                raise ProviderUnavailable(f"no tmux server could be started on {self.socket}")
-        return found
-
-    def _reach(self, deadline: float, *, start: bool) -> Connection | None:
-        """Return a connection to whoever answers on the socket; None when nobody does."""
-        if not start and not os.path.exists(self.socket):
+        if not start and not os.path.exists(self.socket) and self._finder.record.pid() is None:
             return None
         layout.ensure_socket_folder(self.socket)
-        connection = Connection(self._client(start=start), {}, _Ear(self).hear)
+        with self._gate(deadline):
+            while time.monotonic() < deadline:
+                pid = self._finder.find(deadline)
+                if pid is None and not start:
+                    return None
+                connection = self._attach(pid or self._finder.launch(deadline), deadline)
+                if connection is not None or not start:
+                    return connection
+        raise ProviderUnavailable(f"no tmux server could be started on {self.socket}")
+
+    def _attach(self, pid: int | None, deadline: float) -> Connection | None:
+        """Return a control connection to that server; None when it ends this moment."""
+        if pid is None:
+            return None
+        words = self._finder.client("-C", "new-session", "-A", *HUB)
+        connection = Connection(words, {}, _Ear(self).hear)
         try:
             answered = connection.ask(*self._setup(), deadline=deadline)
-        except Lost as problem:
-            said = connection.last_words
-            if any(word in said.lower() for word in _ABSENT) or not said:
-                return None
-            raise ProviderUnavailable(f"tmux on {self.socket}: {said}") from problem
-        except Silent as problem:
-            raise ProviderUnavailable(
-                f"the tmux server on {self.socket} does not answer",
-                hint="`ps -o stat= -p PID` shows T when it is stopped; `kill -CONT PID` wakes it",
-            ) from problem
-        self.pid = pid = int(answered[-1].text)
-        remembered = self._remembered()
-        if remembered not in (None, pid):
-            connection.close()
-            raise ProviderUnavailable(
-                f"{self.socket} leads to tmux server {pid}, but the city's sessions are on"
-                f" {remembered}, which still runs",
-                hint=f"end the one that is not wanted, or `kill -USR1 {remembered}` to give it the"
-                " socket back",
-            )
-        if remembered is None:
-            self._remember(pid)
+        except Lost:
+            return None
+        self._process = processes.identify(pid)
+        self._finder.record.write(pid, self.socket)
+        known = answered[-1].lines
+        names = [line.partition(b"=")[0].decode(errors="replace") for line in known]
+        scrub = [command("set-environment", "-gu", "--", name) for name in names]
+        connection.ask(*scrub, deadline=deadline)
         return connection
-
-    def _call_back(self, pid: int, deadline: float) -> Connection | None:
-        """Have a server that lost its socket make it again."""
-        os.kill(pid, signal.SIGUSR1)
-        while time.monotonic() < deadline:
-            if os.path.exists(self.socket):
-                found = self._reach(deadline, start=False)
-                if found is not None:
-                    return found
-            if self._remembered() is None:
-                return None  # it ended meanwhile, and with it all its sessions
-            time.sleep(0.01)  # nothing tells when it has made the socket
-        raise ProviderUnavailable(
-            f"tmux server {pid} of this city runs, but its socket {self.socket} is gone",
-            hint=f"`kill -USR1 {pid}` makes it again, unless the server is stopped",
-        )
-
-    def _client(self, *, start: bool) -> list[str]:
-        config = os.path.expanduser(self.settings.config) or os.devnull
-        never = [] if start else ["-N"]
-        session = [
-            "new-session",
-            "-A",
-            "-E",
-            "-s",
-            layout.HUB,
-            "-n",
-            "control",
-            "-x",
-            "80",
-            "-y",
-            "5",
-        ]
-        return [
-            program.path(),
-            "-u",
-            *never,
-            "-f",
-            config,
-            "-S",
-            self.socket,
-            "-C",
-            *session,
-            *_LISTENER,
-        ]
 
     def _setup(self) -> list[str]:
         """Return what has to hold on our server, said again with each connection."""
-        hub = f"={layout.HUB}:"
         return [
             command("set-option", "-s", "exit-unattached", "off"),
             command("set-option", "-g", "update-environment", ""),
-            command("set-environment", "-gu", "PWD"),
             command("set-option", "-g", "default-terminal", program.terminal()),
             command("set-option", "-g", "history-limit", self.settings.history),
             command("set-option", "-gw", "remain-on-exit-format", ""),  # since 3.3
-            command("set-option", "-t", hub, "status", "off"),
+            command("set-option", "-t", f"={layout.HUB}:", "status", "off"),
             command("set-hook", "-g", "pane-died", tell_hub()),
-            command("display-message", "-p", "#{pid}"),
+            command("show-environment", "-g"),
         ]
 
-    def hear(self, word: str, *, is_loss: bool = False) -> None:
+    @contextlib.contextmanager
+    def _gate(self, deadline: float, *, shared: bool = False) -> Iterator[None]:
+        try:
+            with file_lock(os.path.join(self.home, layout.GATE), until=deadline, shared=shared):
+                yield
+        except SessionBusy as problem:
+            raise Silent(
+                "another process waits for the tmux server, which does not answer"
+            ) from problem
+
+    # --- what its connection says
+
+    def hear(self, word: str) -> None:
         """Pass on what a connection said."""
-        self._untold_loss = self._untold_loss or is_loss
         self._heard(word)
 
-    # --- which process it is
+    def suspect(self) -> None:
+        """Note that the server may be gone: a connection ended and nobody said that it would."""
+        self._suspect = self._process
+
+    # --- its end
 
     def _remove_socket(self) -> None:
         """Remove the socket of a server that is gone: tmux leaves it lying."""
@@ -266,31 +231,11 @@ class Server:
                 return
 
     def _is_gone_by(self, until: float) -> bool:
-        while self._remembered() is not None:
+        while self._finder.record.pid() is not None:
             if time.monotonic() >= until:
                 return False
             time.sleep(0.002)  # it has hung up; nothing tells when it is gone
         return True
-
-    def _remembered(self) -> int | None:
-        """Return the pid of the server the sessions were last on, if it still runs."""
-        try:
-            with open(os.path.join(self.home, layout.SERVER), encoding="utf-8") as file:
-                known = json.load(file)
-            pid, started = int(known["pid"]), str(known["started"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        return pid if pids.table.started(pid) == started else None
-
-    def _remember(self, pid: int) -> None:
-        path = os.path.join(self.home, layout.SERVER)
-        os.makedirs(os.path.join(self.home, layout.SESSIONS), mode=0o700, exist_ok=True)
-        body = json.dumps({"pid": pid, "started": pids.table.started(pid), "socket": self.socket})
-        fresh = f"{path}.{os.getpid()}.{threading.get_ident()}"
-        with contextlib.suppress(OSError):  # a full disk costs this safeguard, not the city
-            with open(fresh, "w", encoding="utf-8") as file:
-                file.write(body)
-            os.replace(fresh, path)
 
 
 class _Ear:
@@ -302,10 +247,12 @@ class _Ear:
         self._is_up = False
 
     def hear(self, notice: Notice | None) -> None:
-        """Take a notice, or None for the end of the connection."""
+        """Take a notice; `ended` comes before the connection is known to be over, None after."""
         if notice is None:
-            is_loss = self._is_up and not self._is_expecting_the_end
-            self._server.hear("down", is_loss=is_loss)
+            self._server.hear("down")
+        elif notice.kind == "ended":
+            if self._is_up and not self._is_expecting_the_end:
+                self._server.suspect()
         elif notice.kind == "session-renamed" and notice.rest.endswith(_GOING):
             self._is_expecting_the_end = True
         else:

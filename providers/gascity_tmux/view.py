@@ -48,7 +48,11 @@ class View:
         learn that by itself, so those in between are asked for again. One that closed its terminal
         and lives on is alive.
         """
-        found = {pane.id: pane for pane in self._ask_for_panes(name, deadline)}
+        found: dict[str, Pane] = {}
+        for pane in self._ask_for_panes(name, deadline):
+            # A window that is shown in several sessions is listed once for each; one is ours.
+            if pane.version or pane.id not in found:
+                found[pane.id] = pane
         until = min(time.monotonic() + UNSETTLED, deadline)
         while unsettled := [
             p for p in found.values() if p.is_unsettled and p.key not in self._unknown
@@ -101,8 +105,10 @@ class View:
         return self._connected(deadline).ask(*lines, deadline=deadline)
 
     def do(self, line: str, deadline: float) -> bool:
-        """Have tmux do a line; False when what it is about is no longer there."""
-        return all(block.ok for block in self.ask(line, deadline=deadline))
+        """Have tmux change something; False when what it is about is no longer there."""
+        connection = self._connected(deadline)
+        with self._server.changing(deadline):
+            return all(block.ok for block in connection.ask(line, deadline=deadline))
 
     def _connected(self, deadline: float) -> Connection:
         connection = self._server.connect(deadline=deadline)

@@ -185,7 +185,7 @@ class BoastfulProvider(FakeProvider):
 class PoliteProvider(FakeProvider):
     """Shows an empty screen for a session that is not there."""
 
-    def peek(self, name: str, lines: int, *, timeout: float) -> str:
+    def peek(self, name: str, lines: int, *, timeout: float, colours: bool = False) -> str:
         try:
             return super().peek(name, lines, timeout=timeout)
         except SessionNotFound:
@@ -280,7 +280,7 @@ class CarelessProvider(Provider):
 class CountlessProvider(Provider):
     """Shows one line more than asked for."""
 
-    def peek(self, name: str, lines: int, *, timeout: float) -> str:
+    def peek(self, name: str, lines: int, *, timeout: float, colours: bool = False) -> str:
         return super().peek(name, lines + 1 if lines > 0 else lines, timeout=timeout)
 
 

@@ -1,0 +1,80 @@
+"""Connections come and go at any moment; sessions and the server do not notice."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+
+import pytest
+from tests.integration.tmux.conftest import HANDED_OVER, LIMIT, SCRIBE, City, lives
+
+from gascity.errors import ProviderUnavailable
+from gascity.testing.eventually import eventually
+
+pytestmark = pytest.mark.tmux
+
+
+def test_a_closed_connection_is_made_again(city: City) -> None:
+    provider = city.provider()
+    provider.start("a", city.config(SCRIBE), timeout=LIMIT)
+    (client,) = city.clients()
+    os.kill(client, signal.SIGKILL)
+    eventually(lambda: not lives(client))
+
+    assert provider.nudge("a", "hello", timeout=LIMIT) in HANDED_OVER
+
+    assert eventually(city.heard) == ["hello"]
+    assert len(city.clients()) == 1
+
+
+def test_a_closed_connection_is_no_end_of_any_session(city: City) -> None:
+    provider = city.provider()
+    provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+    (client,) = city.clients()
+    os.kill(client, signal.SIGKILL)
+    eventually(lambda: not lives(client))
+
+    def seen() -> list[str]:
+        with contextlib.suppress(ProviderUnavailable):  # once: a server may have gone with it
+            return list(provider.observe(timeout=LIMIT))
+        return ["an outage"]
+
+    first, second = seen(), seen()
+
+    assert first in (["a"], ["an outage"])
+    assert second == ["a"]
+
+
+def test_connections_that_come_while_sessions_come_and_go_do_not_end_the_server(
+    city: City,
+) -> None:
+    """tmux may end by a fault when it tells news while a control client introduces itself."""
+    provider = city.provider()
+    provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+    server = city.server()
+    is_over = threading.Event()
+
+    def visit() -> None:
+        while not is_over.is_set():
+            visitor = city.provider()
+            with contextlib.suppress(ProviderUnavailable):
+                visitor.observe(timeout=LIMIT)
+            visitor.close()
+
+    visitors = [threading.Thread(target=visit) for _ in range(3)]
+    for visitor in visitors:
+        visitor.start()
+    try:
+        with contextlib.suppress(ProviderUnavailable):
+            for _ in range(30):
+                provider.start("b", city.config("sleep 1000"), timeout=LIMIT)
+                provider.stop("b", grace=1, timeout=LIMIT)
+    finally:
+        is_over.set()
+        for visitor in visitors:
+            visitor.join()
+
+    assert city.server() == server
+    assert "a" in city.sessions()

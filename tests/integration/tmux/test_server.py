@@ -1,0 +1,243 @@
+"""A server that is killed, cut off or replaced is an outage, never an empty city."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.integration.tmux.conftest import (
+    LIMIT,
+    City,
+    frozen,
+    lives,
+    outer_env,
+)
+
+from gascity.errors import ProviderUnavailable
+from gascity.session.provider import Delivery
+from gascity.testing.eventually import eventually
+from gascity_tmux.provider import Provider
+
+pytestmark = pytest.mark.tmux
+
+# Ends neither with its terminal nor when asked to.
+STUBBORN = "trap '' HUP TERM; while :; do sleep 0.1; done"
+
+
+def kill_server(city: City) -> None:
+    pid = city.server()
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not lives(pid))
+
+
+def is_known_to_be_empty(provider: Provider) -> bool:
+    """Ask until the outage was told."""
+    with contextlib.suppress(ProviderUnavailable):
+        return provider.observe(timeout=LIMIT) == {}
+    return False
+
+
+# --- killed
+
+
+def test_killed_server_is_an_outage_once_and_then_an_empty_city(city: City) -> None:
+    provider = city.provider()
+    provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+    kill_server(city)
+    eventually(lambda: not city.clients())
+
+    with pytest.raises(ProviderUnavailable, match="went away"):
+        provider.observe(timeout=LIMIT)
+
+    assert provider.observe(timeout=LIMIT) == {}
+
+
+def test_killed_server_wakes_the_watch(city: City) -> None:
+    provider = city.provider()
+    provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+    woken = threading.Event()
+    watch = provider.watch(woken.set, interval=1000)
+    try:
+        provider.observe(timeout=LIMIT)
+        woken.clear()
+        kill_server(city)
+
+        assert woken.wait(5.0)
+    finally:
+        watch.close()
+
+
+def test_killed_server_can_be_started_on_again(city: City) -> None:
+    provider = city.provider()
+    provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+    first = city.server()
+    kill_server(city)
+    eventually(lambda: is_known_to_be_empty(provider))
+
+    provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+
+    assert provider.list_running("", timeout=LIMIT) == ["a"]
+    assert city.server() not in (0, first)
+
+
+def test_killed_server_its_survivors_are_gone_after_the_next_start(city: City) -> None:
+    provider = city.provider()
+    provider.start("a", city.config(f"{STUBBORN} # stubborn"), timeout=LIMIT)
+    process = provider.observe(timeout=LIMIT)["a"].process
+    assert process is not None
+    eventually(lambda: ignores_hangup(process.pid))
+    kill_server(city)
+    eventually(lambda: is_known_to_be_empty(provider))
+    assert lives(process.pid)
+
+    provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+
+    assert not lives(process.pid)
+    assert len(city.living()) == 1
+
+
+def ignores_hangup(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/status").read_text()
+    ignored = next(line for line in status.splitlines() if line.startswith("SigIgn"))
+    return bool(int(ignored.split()[1], 16) & 1)
+
+
+# --- lost and replaced sockets
+
+
+def test_lost_socket_is_made_again(city: City) -> None:
+    first = city.provider()
+    first.start("a", city.config("sleep 1000"), timeout=LIMIT)
+    server = city.server()
+    first.close()
+    os.unlink(city.socket)
+
+    assert city.provider().list_running("", timeout=LIMIT) == ["a"]
+    assert city.server() == server
+    assert city.sessions() == ["a"]
+
+
+def test_lost_socket_of_a_frozen_server_is_an_outage(city: City) -> None:
+    first = city.provider()
+    first.start("a", city.config("sleep 1000"), timeout=LIMIT)
+    os.unlink(city.socket)
+    with frozen(city):
+        later = city.provider()
+        with pytest.raises(ProviderUnavailable, match="socket"):
+            later.observe(timeout=0.5)
+        with pytest.raises(ProviderUnavailable, match="socket"):
+            later.start("a", city.config("sleep 1000"), timeout=0.5)
+
+    assert list(later.observe(timeout=LIMIT)) == ["a"]
+
+
+@pytest.fixture
+def usurped(city: City) -> Iterator[tuple[City, int]]:
+    """A city whose socket another tmux server took, and that server's pid."""
+    first = city.provider()
+    first.start("a", city.config("sleep 1000"), timeout=LIMIT)
+    first.close()
+    os.unlink(city.socket)
+    city.tmux("new-session", "-d", "-s", "foreign", "sleep 1000")
+    yield city, int(city.ask("foreign", "#{pid}"))
+    os.kill(city.server(), 0)  # the city's own server lived through it
+
+
+def test_replaced_socket_is_an_outage(usurped: tuple[City, int]) -> None:
+    city, other = usurped
+    agents = city.living()
+    provider = city.provider()
+
+    with pytest.raises(ProviderUnavailable, match=f"leads to tmux server {other}"):
+        provider.observe(timeout=LIMIT)
+    with pytest.raises(ProviderUnavailable):
+        provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+    with pytest.raises(ProviderUnavailable):
+        provider.stop("a", grace=0.1, timeout=LIMIT)
+
+    assert len(agents) == 1
+    assert city.living() == agents
+    assert lives(other)
+
+
+def test_replaced_socket_the_other_server_is_left_as_it_was(usurped: tuple[City, int]) -> None:
+    city, _ = usurped
+    before = city.tmux("show-options", "-g"), city.tmux("list-sessions", "-F", "#{session_name}")
+
+    with pytest.raises(ProviderUnavailable):
+        city.provider().observe(timeout=LIMIT)
+
+    after = city.tmux("show-options", "-g"), city.tmux("list-sessions", "-F", "#{session_name}")
+    assert after == before
+
+
+def test_replaced_socket_is_given_back_when_the_other_server_ends(
+    usurped: tuple[City, int],
+) -> None:
+    city, other = usurped
+    provider = city.provider()
+    os.kill(other, signal.SIGKILL)
+    eventually(lambda: not lives(other))
+
+    assert list(provider.observe(timeout=LIMIT)) == ["a"]
+
+
+# --- when it is there
+
+
+def test_the_server_ends_with_its_last_session_and_takes_its_socket_along(city: City) -> None:
+    provider = city.provider()
+    for name in ("a", "b"):
+        provider.start(name, city.config("sleep 1000"), timeout=LIMIT)
+    provider.stop("a", grace=1, timeout=LIMIT)
+    assert city.server()
+
+    provider.stop("b", grace=1, timeout=LIMIT)
+
+    assert not city.server()
+    assert not os.path.exists(city.socket)
+    assert provider.observe(timeout=LIMIT) == {}
+
+
+def test_a_city_that_was_never_started_has_no_server(city: City) -> None:
+    provider = city.provider()
+
+    assert provider.observe(timeout=LIMIT) == {}
+    provider.stop("a", grace=1, timeout=LIMIT)
+    assert provider.nudge("a", "hello", timeout=LIMIT) is Delivery.ABSENT
+    assert not city.on_socket()
+    assert not city.home.exists()
+
+
+def test_a_stale_socket_without_a_server_is_no_hindrance(city: City) -> None:
+    city.tmux("new-session", "-d", "-s", "x", "sleep 1000")
+    pid = int(city.ask("x", "#{pid}"))
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not lives(pid))
+    assert os.path.exists(city.socket)
+    provider = city.provider()
+
+    assert provider.observe(timeout=LIMIT) == {}
+    provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+
+    assert city.sessions() == ["a"]
+
+
+def test_tmux_by_hand_reaches_the_city_without_any_setting(city: City) -> None:
+    """`tmux -L NAME` works, as the socket lies where tmux looks for it."""
+    city.provider().start("a", city.config("sleep 1000"), timeout=LIMIT)
+
+    done = subprocess.run(
+        ["tmux", "-L", os.path.basename(city.socket), "has-session", "-t", "=a"],
+        env=outer_env(),
+        timeout=LIMIT,
+        check=False,
+    )
+
+    assert done.returncode == 0

@@ -1,0 +1,87 @@
+"""What goes over a control connection, and what comes back."""
+
+from __future__ import annotations
+
+import pytest
+
+from gascity_tmux.wire import Block, Notice, Parser, command, quote
+
+
+@pytest.mark.parametrize(
+    "word", ["a", "set-option", "-t", "$1"[1:], "a=b", "/tmp/x", "@x", "a:0.1"]
+)
+def test_a_plain_word_stays_as_it_is(word: str) -> None:
+    assert quote(word) == word
+
+
+@pytest.mark.parametrize(
+    ("word", "quoted"),
+    [
+        ("", '""'),
+        (";", '";"'),
+        ("a b", '"a b"'),
+        ("=a:", '"=a:"'),
+        ("%if", '"%if"'),
+        ("~", '"\\~"'),
+        ("$HOME", '"\\$HOME"'),
+        ('"', '"\\""'),
+        ("\\", '"\\\\"'),
+        ("a\nb\r", '"a\\012b\\015"'),
+        ("\x1b\x7f", '"\\033\\177"'),
+        ("{", '"{"'),
+        ("#{pid}", '"#{pid}"'),
+        ("é☃", '"é☃"'),
+        ("\udcff", '"\\377"'),
+    ],
+)
+def test_what_the_parser_would_take_for_something_else_is_quoted(word: str, quoted: str) -> None:
+    assert quote(word) == quoted
+
+
+def test_a_command_is_its_words_with_blanks_between() -> None:
+    assert command("resize", "-x", 80, "a b") == 'resize -x 80 "a b"'
+
+
+def test_an_answer_is_a_block() -> None:
+    found = list(Parser().feed(b"%begin 1 2 1\na\n\nb\n%end 1 2 1\n"))
+
+    assert found == [Block(ok=True, lines=(b"a", b"", b"b"))]
+
+
+def test_a_refusal_is_a_block_that_is_not_ok() -> None:
+    (found,) = Parser().feed(b"%begin 1 2 1\nno such thing\n%error 1 2 1\n")
+
+    assert found == Block(ok=False, lines=(b"no such thing",))
+    assert isinstance(found, Block)
+    assert found.text == "no such thing"
+
+
+def test_an_answer_that_looks_like_the_protocol_is_an_answer() -> None:
+    lines = (b"%begin 9 9 1", b"%end 1 3 1", b"%exit", b"%output %1 x")
+
+    (found,) = Parser().feed(b"%begin 1 2 1\n" + b"\n".join(lines) + b"\n%end 1 2 1\n")
+
+    assert found == Block(ok=True, lines=lines)
+
+
+def test_blocks_of_commands_that_others_sent_are_left_out() -> None:
+    found = list(Parser().feed(b"%begin 1 2 0\nx\n%end 1 2 0\n%begin 1 3 1\n%end 1 3 1\n"))
+
+    assert found == [Block(ok=True, lines=())]
+
+
+def test_a_notice_has_a_kind_and_what_belongs_to_it() -> None:
+    found = list(Parser().feed(b"%session-renamed $1 a b\n%exit\n"))
+
+    assert found == [Notice("session-renamed", "$1 a b"), Notice("exit", "")]
+
+
+def test_what_is_said_beside_the_protocol_has_no_kind() -> None:
+    assert list(Parser().feed(b"no server running\n")) == [Notice("", "no server running")]
+
+
+def test_a_line_is_read_when_it_is_whole() -> None:
+    parser = Parser()
+
+    assert list(parser.feed(b"%ex")) == []
+    assert list(parser.feed(b"it\n")) == [Notice("exit", "")]
