@@ -41,9 +41,9 @@ class Finder:
         self.record = ServerRecord(home)
         self._config = os.path.expanduser(config) or os.devnull
 
-    def client(self, *words: str) -> list[str]:
-        """Return the command line of a plain tmux client of this server, which never starts one."""
-        return [program.path(), "-u", "-N", "-S", self.socket, *words]
+    def client(self, *words: str, socket: str = "") -> list[str]:
+        """Return the command line of a tmux client of this server, which never starts one."""
+        return [program.path(), "-u", "-N", "-S", socket or self.socket, *words]
 
     def find(self, deadline: float) -> int | None:
         """Return the pid of the city's server, asked in the plain way; None when there is none.

@@ -1,6 +1,6 @@
 """Where things lie, and the names that this provider gives.
 
-`.gc/tmux/` holds `server` (which tmux server the city's sessions were last seen on), `gate` and
+`.gc/tmux/` holds `server` (which tmux server the city's sessions were last seen on) and
 `sessions/NAME`, an empty file that stands from before a session's creation until all its processes
 are known to be gone: where there is one, something may be left of an earlier incarnation.
 """
@@ -16,7 +16,6 @@ from gascity.errors import ProviderUnavailable
 
 HUB = "gc-control"  # the session that control connections are attached to
 SERVER = "server"
-GATE = "gate"  # locked by who connects, and shared by who changes something
 SESSIONS = "sessions"
 LONGEST_SOCKET = 100  # bytes: the kernel takes 107, macOS 103
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,199}")

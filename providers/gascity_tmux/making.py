@@ -97,9 +97,8 @@ class Maker:
             connection = self._server.connect(deadline=deadline, start=True)
             assert connection is not None  # noqa: S101  it was to be started
             try:
-                with self._server.changing(deadline):
-                    scrub = self._scrub(connection, deadline)
-                    answered = connection.ask(f"{scrub}{line}", deadline=deadline)
+                scrub = self._scrub(connection, deadline)
+                answered = connection.ask(f"{scrub}{line}", deadline=deadline)
             except Lost:
                 found = self._view.find(birth.name, deadline)  # it may have been done before
                 if found is None:

@@ -3,11 +3,6 @@
 As long as the process that held the sessions lives, a socket that is missing or leads to another
 server is an outage, not an empty city: agents may be running where nobody can see them. A server
 that lost its socket makes it again when asked to (SIGUSR1).
-
-tmux crashes, and every agent with it, when it has news for a control connection that is still
-introducing itself, or when such a one goes away. So a server is first asked in the plain way
-whether it answers, and while one process connects no other changes anything: `changing` is held
-for every change, and the other way round.
 """
 
 from __future__ import annotations
@@ -18,15 +13,15 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from gascity.core.observed import ProcessId
 from gascity.errors import ProviderUnavailable
 from gascity.session import processes
-from gascity.session.locks import SessionBusy, file_lock
 from gascity_tmux import layout, program
 from gascity_tmux.connection import Connection, Lost, Silent
 from gascity_tmux.finding import HUB, Finder
+from gascity_tmux.introduction import Introduction
 from gascity_tmux.settings import Settings
 from gascity_tmux.wire import Notice, command
 
@@ -91,12 +86,6 @@ class Server:
         finally:
             self._lock.release()
 
-    @contextlib.contextmanager
-    def changing(self, deadline: float) -> Iterator[None]:
-        """Keep new connections away while something is changed that tmux would tell them of."""
-        with self._gate(deadline, shared=True):
-            yield
-
     def tell_of_loss(self) -> None:
         """Raise Lost, once, when the server went away without anyone having ended it."""
         suspect, self._suspect = self._suspect, None
@@ -119,8 +108,7 @@ class Server:
         connection = self.connect(deadline=deadline)
         while connection is not None:
             try:
-                with self.changing(deadline):
-                    answered = connection.ask(*kills, count, leave, deadline=deadline)
+                answered = connection.ask(*kills, count, leave, deadline=deadline)
                 if answered[len(kills)].text != "x":
                     return  # there are others
             except Lost:
@@ -156,26 +144,31 @@ class Server:
         if not start and not os.path.exists(self.socket) and self._finder.record.pid() is None:
             return None
         layout.ensure_socket_folder(self.socket)
-        with self._gate(deadline):
-            while time.monotonic() < deadline:
-                pid = self._finder.find(deadline)
-                if pid is None and not start:
-                    return None
-                connection = self._attach(pid or self._finder.launch(deadline), deadline)
-                if connection is not None or not start:
-                    return connection
+        while time.monotonic() < deadline:
+            pid = self._finder.find(deadline)
+            if pid is None and not start:
+                return None
+            connection = self._attach(pid or self._finder.launch(deadline), deadline)
+            if connection is not None or not start:
+                return connection
         raise ProviderUnavailable(f"no tmux server could be started on {self.socket}")
 
     def _attach(self, pid: int | None, deadline: float) -> Connection | None:
         """Return a control connection to that server; None when it ends this moment."""
         if pid is None:
             return None
-        words = self._finder.client("-C", "new-session", "-A", *HUB)
-        connection = Connection(words, {}, _Ear(self).hear)
+        door = Introduction()
+        words = self._finder.client("-C", "new-session", "-A", *HUB, socket=door.path)
         try:
+            connection = Connection(words, {}, _Ear(self).hear)
+            if not door.pass_on(self.socket, HUB[-1], deadline=deadline):
+                connection.close()
+                return None
             answered = connection.ask(*self._setup(), deadline=deadline)
         except Lost:
             return None
+        finally:
+            door.close()
         self._process = processes.identify(pid)
         self._finder.record.write(pid, self.socket)
         known = answered[-1].lines
@@ -196,16 +189,6 @@ class Server:
             command("set-hook", "-g", "pane-died", tell_hub()),
             command("show-environment", "-g"),
         ]
-
-    @contextlib.contextmanager
-    def _gate(self, deadline: float, *, shared: bool = False) -> Iterator[None]:
-        try:
-            with file_lock(os.path.join(self.home, layout.GATE), until=deadline, shared=shared):
-                yield
-        except SessionBusy as problem:
-            raise Silent(
-                "another process waits for the tmux server, which does not answer"
-            ) from problem
 
     # --- what its connection says
 

@@ -105,10 +105,8 @@ class View:
         return self._connected(deadline).ask(*lines, deadline=deadline)
 
     def do(self, line: str, deadline: float) -> bool:
-        """Have tmux change something; False when what it is about is no longer there."""
-        connection = self._connected(deadline)
-        with self._server.changing(deadline):
-            return all(block.ok for block in connection.ask(line, deadline=deadline))
+        """Have tmux do a line; False when what it is about is no longer there."""
+        return all(block.ok for block in self.ask(line, deadline=deadline))
 
     def _connected(self, deadline: float) -> Connection:
         connection = self._server.connect(deadline=deadline)

@@ -31,35 +31,26 @@ def session_lock(
     Locks of different purposes do not meet. Raises SessionBusy after `timeout` seconds; not
     positive means: take it now or give up.
     """
-    path = os.path.join(state_dir, "locks", f"{name}.{purpose}")
-    what = f"session {name} is busy: its {purpose} lock was not free within {timeout:g} s"
-    with file_lock(path, until=time.monotonic() + timeout, what=what):
-        yield
-
-
-@contextlib.contextmanager
-def file_lock(
-    path: str, *, until: float, shared: bool = False, what: str = "the lock was not free in time"
-) -> Iterator[None]:
-    """Hold a lock on a file, alone or with others that share it, while the block runs.
-
-    Raises SessionBusy, saying `what`, when it was not to be had until that monotonic moment.
-    """
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    folder = os.path.join(state_dir, "locks")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    path = os.path.join(folder, f"{name}.{purpose}")
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
-        if not _taken(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, until):
-            raise SessionBusy(what, hint=f"`fuser {path}` shows who holds it")
+        if not _taken(descriptor, time.monotonic() + timeout):
+            raise SessionBusy(
+                f"session {name} is busy: its {purpose} lock was not free within {timeout:g} s",
+                hint=f"`fuser {path}` shows who holds it",
+            )
         yield
     finally:
         os.close(descriptor)
 
 
-def _taken(descriptor: int, how: int, deadline: float) -> bool:
+def _taken(descriptor: int, deadline: float) -> bool:
     pause = 0.001
     while True:
         try:
-            fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 return False

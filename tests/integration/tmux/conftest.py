@@ -162,12 +162,12 @@ class City:
         return found
 
     def clients(self) -> list[int]:
-        """Return the pids of the control clients."""
+        """Return the pids of the control clients of this process."""
         found = []
-        for pid in self.on_socket():
+        for process in psutil.Process().children():
             with contextlib.suppress(psutil.Error):
-                if psutil.Process(pid).ppid() == os.getpid():
-                    found.append(pid)
+                if layout.HUB in process.cmdline() and lives(process.pid):
+                    found.append(process.pid)
         return found
 
     def living(self) -> list[int]:
