@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+from gascity.errors import NotSupported
 from gascity_tmux.panes import Pane
 from gascity_tmux.server import Server
 
@@ -15,6 +16,11 @@ def attach(server: Server, pane: Pane, *, read_only: bool) -> int:
 
     Inside a client of the same server that client is switched to it, and this returns at once.
     """
+    if not (os.isatty(0) and os.isatty(1)):
+        raise NotSupported(
+            "there is no terminal here to give to the session",
+            hint="`gc peek --follow NAME` shows what it prints",
+        )
     inside = os.environ.get("TMUX", "").partition(",")[0]
     only = ["-r"] if read_only else []
     env = {key: value for key, value in os.environ.items() if key not in ("TMUX", "TMUX_PANE")}

@@ -102,6 +102,15 @@ def test_a_setting_that_makes_no_sense_is_found_when_the_city_is_checked(
     assert 'has no setting "widht"' in done.stderr
 
 
+def test_without_a_terminal_there_is_none_to_give(city: City) -> None:
+    city.start()
+
+    done = city.gc("attach", "a")
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: there is no terminal here to give to the session\n")
+
+
 def test_the_doctor_shows_the_version_and_the_socket(city: City) -> None:
     said = city.gc("doctor").stdout
 
