@@ -116,14 +116,15 @@ class Maker:
 
     def _clear_the_ground(self, name: str, deadline: float) -> Pane | None:
         """End what an earlier incarnation left; return its pane, if tmux still has it."""
+        if not self.may_be_left(name):
+            return None
         found = self._view.find(name, deadline)
         if found is not None and found.alive:
             raise SessionExists(f"session {name} exists already")
-        if found is not None or self.may_be_left(name):
-            until = min(deadline, time.monotonic() + LEFTOVERS)
-            survivors = kin.end({name: self.kin(name, found)}, kill_at=0.0, deadline=until)
-            for left in survivors.values():
-                raise StartFailed(f"processes of the last session {name} do not end: {left}")
+        until = min(deadline, time.monotonic() + LEFTOVERS)
+        survivors = kin.end({name: self.kin(name, found)}, kill_at=0.0, deadline=until)
+        for left in survivors.values():
+            raise StartFailed(f"processes of the last session {name} do not end: {left}")
         return found
 
     def _clients_of(self, ended: Pane | None, deadline: float) -> list[str]:

@@ -70,12 +70,16 @@ class Pane:
         return isinstance(self.life, Alive)
 
 
-def list_command(city_mark: str, name: str = "") -> str:
-    """Return the command that lists the panes of a city, or of one of its sessions."""
+def list_command(city_mark: str, name: str = "", session: str = "") -> str:
+    """Return the command that lists the panes of a city, or of one of its sessions.
+
+    `session` is what tmux calls it: looking only there is cheaper than looking everywhere.
+    """
+    where = ["-s", "-t", f"={session}:"] if session else ["-a"]
     wanted = f"#{{==:#{{{CITY}}},{city_mark}}}"
     if name:
         wanted = f"#{{&&:{wanted},#{{==:#{{{NAME}}},{name}}}}}"
-    return command("list-panes", "-a", "-f", wanted, "-F", _FORMAT)
+    return command("list-panes", *where, "-f", wanted, "-F", _FORMAT)
 
 
 def read(answered: Iterable[Block]) -> list[Pane]:

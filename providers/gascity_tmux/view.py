@@ -116,13 +116,18 @@ class View:
 
     def _ask_for_panes(self, name: str, deadline: float) -> Sequence[Pane]:
         """Return what tmux says; asks again when the server hangs up meanwhile."""
-        asked = panes.list_command(self._city, name)
+        everywhere = panes.list_command(self._city, name)
         while True:
             connection = self._server.connect(deadline=deadline)
             if connection is None:
                 return []
             try:
-                return panes.read(connection.ask(asked, deadline=deadline))
+                if name:  # usually it is where it was made
+                    there = panes.list_command(self._city, name, layout.session_name(name))
+                    answered = connection.ask(there, deadline=deadline)
+                    if answered and answered[0].ok and answered[0].lines:
+                        return panes.read(answered)
+                return panes.read(connection.ask(everywhere, deadline=deadline))
             except Lost:
                 self._server.tell_of_loss()
                 if time.monotonic() >= deadline:
