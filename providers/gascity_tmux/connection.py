@@ -94,6 +94,8 @@ class Connection:
 
         A command that fails ends its line. Raises Lost or Silent.
         """
+        if time.monotonic() >= deadline:
+            raise Silent("there was no time left to ask the tmux server")
         # What is written before that, tmux may do before it attaches, and then attach.
         if not self._attached.wait(max(deadline - time.monotonic(), _LEFT)):
             self.close()
@@ -146,14 +148,18 @@ class Connection:
                 if rest <= 0:
                     self.close()
                     raise Silent("the tmux server did not take a command in time") from None
-                select.select([], [self._input], [], min(rest, 0.1))
+                poll = select.poll()
+                poll.register(self._input, select.POLLOUT)
+                poll.poll(min(rest, 0.1) * 1000)
             if self.ended.is_set():  # no write fails of that: we hold the other end ourselves
                 raise Lost("the tmux server hung up")
 
     def _take_back(self) -> None:
         """Read what tmux has not read; it may no longer do it."""
         with contextlib.suppress(BlockingIOError):
-            while select.select([self._unread], [], [], 0)[0] and os.read(self._unread, 1 << 16):
+            poll = select.poll()
+            poll.register(self._unread, select.POLLIN)
+            while poll.poll(0) and os.read(self._unread, 1 << 16):
                 continue
 
     # --- reading

@@ -16,7 +16,7 @@ from gascity.errors import StartFailed
 from gascity.session import command as command_line
 from gascity.session.marks import MARK
 from gascity_tmux import layout, meta
-from gascity_tmux.panes import CITY, NAME, OWNER, TOKEN, VERSION
+from gascity_tmux.panes import CITY, NAME, OWNER, TOKEN, VERSION, Pane
 from gascity_tmux.settings import Settings
 from gascity_tmux.wire import command
 
@@ -66,19 +66,16 @@ def is_long(text: str) -> bool:
     return len(os.fsencode(text)) > LONGEST_WORD
 
 
-def line(
-    birth: Birth, settings: Settings, *, replaced: str = "", clients: Sequence[str] = ()
-) -> str:
-    """Return the commands that make the session.
-
-    `replaced` is the tmux session that ended and goes; the `clients` that look at it stay and see
-    the new one.
-    """
+def line(birth: Birth, settings: Settings, *, replaced: Pane | None = None) -> str:
+    """Return the commands that make the session, in place of one that ended."""
     target = birth.target
     commands = []
-    if replaced:
-        aside = f"gc-ended-{replaced.lstrip('$')}-{birth.token}"
-        commands.append(command("rename-session", "-t", replaced, aside))
+    if replaced is not None:
+        aside = f"gc-ended-{replaced.session.lstrip('$')}-{birth.token}"
+        commands += [
+            command("rename-session", "-t", replaced.session, aside),
+            command("set-option", "-pu", "-t", replaced.id, CITY),
+        ]
     commands += [
         command("set-option", "-g", "default-shell", _shell(birth.config)),
         _new_session(birth, settings),
@@ -98,11 +95,17 @@ def line(
         *(meta.unset_command(target, key) for key in _env(birth)),
         *(meta.set_command(target, key, value) for key, value in birth.config.meta.items()),
         meta.set_command(target, VERSION, birth.token),
-        *(command("switch-client", "-c", client, "-t", target) for client in clients),
     ]
-    if replaced:
-        commands.append(command("kill-session", "-t", replaced))
     return " ; ".join(commands)
+
+
+def farewell_lines(birth: Birth, replaced: Pane, clients: Sequence[str]) -> list[str]:
+    """Return the commands that remove a session that was replaced, each on its own.
+
+    Who looks at it stays and sees the new one, unless they leave this moment.
+    """
+    switches = [command("switch-client", "-c", one, "-t", birth.target) for one in clients]
+    return [*switches, command("kill-session", "-t", replaced.session)]
 
 
 def aside_line(birth: Birth) -> str:

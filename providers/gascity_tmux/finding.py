@@ -67,12 +67,15 @@ class Finder:
     def _ask_who(self, deadline: float) -> int | None:
         if not os.path.exists(self.socket):
             return None
-        said = self._run(self.client("display-message", "-p", "#{pid}"), deadline)
-        if any(word in said.lower() for word in _ABSENT):
-            return None
-        if not said.isdigit():
-            raise ProviderUnavailable(f"tmux on {self.socket}: {said or 'it says nothing'}")
-        return int(said)
+        while True:
+            said = self._run(self.client("display-message", "-p", "#{pid}"), deadline)
+            if said.isdigit():
+                return int(said)
+            if any(word in said.lower() for word in _ABSENT):
+                return None
+            if time.monotonic() >= deadline:
+                raise ProviderUnavailable(f"tmux on {self.socket}: {said or 'it says nothing'}")
+            time.sleep(0.005)  # one that has no session any more says odd things until it is gone
 
     def _call_back(self, pid: int, deadline: float) -> bool:
         """Have a server that lost its socket make it again; True when it ended meanwhile."""

@@ -13,10 +13,10 @@ from gascity.session import kin
 from gascity.session.kin import Kin
 from gascity.session.provider import CityContext
 from gascity_tmux import create, layout
-from gascity_tmux.connection import Connection, Lost
+from gascity_tmux.connection import Lost
 from gascity_tmux.create import Birth
 from gascity_tmux.panes import Pane
-from gascity_tmux.server import Server
+from gascity_tmux.server import Server, scrub_lines
 from gascity_tmux.view import View
 from gascity_tmux.wire import Block, command
 
@@ -49,13 +49,14 @@ class Maker:
         )
         self._leave_trace(name)
         clients = self._clients_of(ended, deadline)
-        replaced = ended.session if ended is not None else ""
-        line = create.line(birth, self._server.settings, replaced=replaced, clients=clients)
+        lines = [create.line(birth, self._server.settings, replaced=ended)]
+        if ended is not None:
+            lines += create.farewell_lines(birth, ended, clients)
         try:
-            failed = self._make(birth, line, deadline)
-            if failed is not None and "duplicate" in failed.text and not replaced:
+            failed = self._make(birth, lines, deadline)
+            if failed is not None and "duplicate" in failed.text and ended is None:
                 self._view.do(create.aside_line(birth), deadline)
-                failed = self._make(birth, line, deadline)
+                failed = self._make(birth, lines, deadline)
             if failed is not None:
                 raise self._refusal(birth, failed, deadline)
         except GascityError:
@@ -91,14 +92,18 @@ class Maker:
 
     # --- how
 
-    def _make(self, birth: Birth, line: str, deadline: float) -> Block | None:
-        """Have it made; return what tmux said when it could not be."""
+    def _make(self, birth: Birth, lines: Sequence[str], deadline: float) -> Block | None:
+        """Have it made by the first line; return what tmux said when it could not be."""
         while True:
             connection = self._server.connect(deadline=deadline, start=True)
             assert connection is not None  # noqa: S101  it was to be started
             try:
-                scrub = self._scrub(connection, deadline)
-                answered = connection.ask(f"{scrub}{line}", deadline=deadline)
+                shown = connection.ask(command("show-environment", "-g"), deadline=deadline)
+                scrub = scrub_lines(shown[0])
+                answered = connection.ask(*scrub, lines[0], deadline=deadline)[len(scrub) :]
+                failed = next((block for block in answered if not block.ok), None)
+                if failed is None and lines[1:]:
+                    connection.ask(*lines[1:], deadline=deadline)
             except Lost:
                 found = self._view.find(birth.name, deadline)  # it may have been done before
                 if found is None:
@@ -106,13 +111,7 @@ class Maker:
                 return (
                     None if found.token == birth.token else Block(ok=False, lines=(b"duplicate",))
                 )
-            return next((block for block in answered if not block.ok), None)
-
-    def _scrub(self, connection: Connection, deadline: float) -> str:
-        """Return commands that forget what somebody put into every session's environment."""
-        answered = connection.ask(command("show-environment", "-g"), deadline=deadline)
-        names = [line.partition(b"=")[0].decode(errors="replace") for line in answered[0].lines]
-        return "".join(f"{command('set-environment', '-gu', '--', name)} ; " for name in names)
+            return failed
 
     def _clear_the_ground(self, name: str, deadline: float) -> Pane | None:
         """End what an earlier incarnation left; return its pane, if tmux still has it."""
@@ -138,7 +137,7 @@ class Maker:
         """Return why a session could not be made, told from what tmux said; none is left then."""
         name = birth.name
         found = self._view.find(name, deadline)
-        if found is not None and found.token != birth.token:
+        if found is not None and found.alive and found.token != birth.token:
             return SessionExists(f"session {name} exists already")
         kin.end({name: self.kin(name, found)}, kill_at=0.0, deadline=deadline)
         self.remove([name], {pane.name: pane for pane in self._view.list(deadline)}, deadline)

@@ -53,6 +53,7 @@ class Pane:
     token: str
     name: str
     title: str
+    is_closed: bool = False
 
     @property
     def key(self) -> Key:
@@ -61,8 +62,12 @@ class Pane:
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether its terminal is closed and tmux does not say how its program ended."""
-        return self.life is not _ALIVE and self.life == Exited()
+        """Whether it ended and tmux is not done with that.
+
+        Its terminal is closed and tmux does not know yet how its program ended, or the other way
+        round: then tmux has not read yet all that was written.
+        """
+        return self.life is not _ALIVE and (not self.is_closed or self.life == Exited())
 
     @property
     def alive(self) -> bool:
@@ -110,6 +115,7 @@ def _pane(line: str) -> Pane:
             token=token,
             name=name,
             title=title,
+            is_closed=dead == "1",
         )
     except ValueError as problem:
         raise ProviderUnavailable(

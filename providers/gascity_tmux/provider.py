@@ -24,14 +24,18 @@ from gascity.session.provider import CityContext, Delivery, SeenCallback, Sessio
 from gascity.session.startup import bring_up
 from gascity.session.text import message
 from gascity_tmux import keys, layout, meta, panes, screen
+from gascity_tmux.connection import Lost
 from gascity_tmux.making import Maker
+from gascity_tmux.panes import Pane
 from gascity_tmux.program import OLDEST, version
 from gascity_tmux.server import Server, tell_hub
 from gascity_tmux.settings import Settings
 from gascity_tmux.target import TmuxTarget
 from gascity_tmux.view import View
 from gascity_tmux.watching import TmuxWatch
-from gascity_tmux.wire import command
+from gascity_tmux.wire import Block, command
+
+HASTE = 0.5  # seconds that a delivery needs
 
 
 class Provider(SessionProvider):
@@ -200,6 +204,8 @@ class Provider(SessionProvider):
 
         try:
             with session_lock(self.context.state_dir, name, deadline - time.monotonic()):
+                if deadline - time.monotonic() < HASTE:
+                    return Delivery.REFUSED  # it could be pasted and never submitted
                 return deliver(self._view, found, message(text), deadline)
         except SessionBusy:
             return Delivery.REFUSED
@@ -217,17 +223,15 @@ class Provider(SessionProvider):
     def peek(self, name: str, lines: int, *, timeout: float, colours: bool = False) -> str:
         """Return the last lines the session showed, also after it ended."""
         deadline = time.monotonic() + timeout
-        found = self._view.find(name, deadline)
-        if found is not None:
-            shown = screen.last_lines(
-                lambda line: self._view.ask(line, deadline=deadline),
-                found.id,
-                lines,
-                colours=colours,
-            )
-            if shown is not None:
-                return shown
-        raise SessionNotFound(f"there is no session {name}")
+
+        def ask(line: str) -> Sequence[Block]:
+            return self._view.ask(line, deadline=deadline)
+
+        return self._read(
+            name,
+            deadline,
+            lambda pane: screen.last_lines(ask, pane.id, lines, colours=colours),
+        )
 
     def clear_scrollback(self, name: str, *, timeout: float) -> None:
         """Forget what scrolled away."""
@@ -276,10 +280,25 @@ class Provider(SessionProvider):
 
     def _screen(self, name: str, deadline: float) -> str:
         """Return what the session shows at this moment, without what scrolled away."""
-        found = self._view.find(name, deadline)
-        if found is None:
-            raise SessionNotFound(f"there is no session {name}")
-        return screen.read(self._view.ask(screen.now(found.id), deadline=deadline))
+        return self._read(
+            name,
+            deadline,
+            lambda pane: screen.read(self._view.ask(screen.now(pane.id), deadline=deadline)),
+        )
+
+    def _read(self, name: str, deadline: float, read: Callable[[Pane], str | None]) -> str:
+        """Return what a session shows; the server may end while it is asked."""
+        while (found := self._view.find(name, deadline)) is not None:
+            try:
+                shown = read(found)
+            except Lost:
+                self._server.tell_of_loss()
+                if time.monotonic() >= deadline:
+                    raise
+            else:
+                if shown is not None:
+                    return shown
+        raise SessionNotFound(f"there is no session {name}")
 
     def _change_meta(self, name: str, change: Callable[[str], str], timeout: float) -> bool:
         deadline = time.monotonic() + timeout

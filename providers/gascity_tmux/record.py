@@ -7,6 +7,7 @@ import json
 import os
 import threading
 
+from gascity.errors import ProviderUnavailable
 from gascity.session import pids
 from gascity_tmux import layout
 
@@ -19,13 +20,26 @@ class ServerRecord:
 
     def pid(self) -> int | None:
         """Return the pid of the server the sessions were last on, if it still runs."""
+        known = self._read()
+        return known[0] if known is not None else None
+
+    def socket(self) -> str | None:
+        """Return where that server listens, if it still runs."""
+        known = self._read()
+        return known[1] if known is not None else None
+
+    def _read(self) -> tuple[int, str] | None:
         try:
             with open(self._path, encoding="utf-8") as file:
                 known = json.load(file)
-            pid, started = int(known["pid"]), str(known["started"])
-        except (OSError, ValueError, KeyError, TypeError):
+            pid, started, socket = int(known["pid"]), str(known["started"]), str(known["socket"])
+        except FileNotFoundError:
             return None
-        return pid if pids.table.started(pid) == started else None
+        except OSError as problem:
+            raise ProviderUnavailable(f"{self._path} cannot be read: {problem}") from problem
+        except (ValueError, KeyError, TypeError):
+            return None
+        return (pid, socket) if pids.table.started(pid) == started else None
 
     def write(self, pid: int, socket: str) -> None:
         """Remember a server, unless it is the one that is known."""
@@ -33,8 +47,11 @@ class ServerRecord:
             return
         body = json.dumps({"pid": pid, "started": pids.table.started(pid), "socket": socket})
         fresh = f"{self._path}.{os.getpid()}.{threading.get_ident()}"
-        with contextlib.suppress(OSError):  # a full disk costs this safeguard, not the city
+        try:
             os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
             with open(fresh, "w", encoding="utf-8") as file:
                 file.write(body)
             os.replace(fresh, self._path)
+        except OSError:  # a full disk costs this safeguard, not the city
+            with contextlib.suppress(OSError):
+                os.unlink(fresh)

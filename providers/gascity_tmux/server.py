@@ -17,13 +17,14 @@ from collections.abc import Callable, Sequence
 
 from gascity.core.observed import ProcessId
 from gascity.errors import ProviderUnavailable
-from gascity.session import processes
+from gascity.session import pids, processes
 from gascity_tmux import layout, program
 from gascity_tmux.connection import Connection, Lost, Silent
 from gascity_tmux.finding import HUB, Finder
 from gascity_tmux.introduction import Introduction
+from gascity_tmux.record import ServerRecord
 from gascity_tmux.settings import Settings
-from gascity_tmux.wire import Notice, command
+from gascity_tmux.wire import Block, Notice, command
 
 CONNECT = 10.0  # seconds at most, whatever the caller allows
 GOING = 1.0  # seconds for a server without sessions to be gone
@@ -51,7 +52,8 @@ class Server:
     def __init__(self, city: str, home: str, settings: Settings, heard: Listener) -> None:
         self.home = home
         self.settings = settings
-        self.socket = layout.socket_path(city, home, settings.socket)
+        # A city that was renamed, or whose file cannot be read, has its sessions where they were.
+        self.socket = ServerRecord(home).socket() or layout.socket_path(city, home, settings.socket)
         self._finder = Finder(home, self.socket, settings.config)
         self._heard = heard
         self._lock = threading.Lock()
@@ -119,6 +121,12 @@ class Server:
                 return
             connection = self.connect(deadline=deadline)
 
+    def is_parent_of(self, pid: int) -> bool:
+        """Tell whether this is a living process that the server started."""
+        if self._process is None or pids.table.started(pid) is None:
+            return False
+        return pids.table.parent(pid) == self._process.pid
+
     def make_it_reap(self) -> None:
         """Have tmux look for programs that ended.
 
@@ -144,38 +152,38 @@ class Server:
         if not start and not os.path.exists(self.socket) and self._finder.record.pid() is None:
             return None
         layout.ensure_socket_folder(self.socket)
+        said = ""
         while time.monotonic() < deadline:
             pid = self._finder.find(deadline)
-            if pid is None and not start:
+            if pid is None and start:
+                pid = self._finder.launch(deadline)
+            elif pid is None:
                 return None
-            connection = self._attach(pid or self._finder.launch(deadline), deadline)
-            if connection is not None or not start:
-                return connection
-        raise ProviderUnavailable(f"no tmux server could be started on {self.socket}")
+            if pid is not None:
+                connection, said = self._attach(pid, deadline)
+                if connection is not None:
+                    return connection
+        what = f"tmux on {self.socket} cannot be connected to"
+        raise ProviderUnavailable(f"{what}: {said}" if said else what)
 
-    def _attach(self, pid: int | None, deadline: float) -> Connection | None:
-        """Return a control connection to that server; None when it ends this moment."""
-        if pid is None:
-            return None
+    def _attach(self, pid: int, deadline: float) -> tuple[Connection | None, str]:
+        """Return a control connection to that server, or None and what tmux said instead."""
         door = Introduction()
-        words = self._finder.client("-C", "new-session", "-A", *HUB, socket=door.path)
         try:
+            words = self._finder.client("-C", "new-session", "-A", *HUB, socket=door.path)
             connection = Connection(words, {}, _Ear(self).hear)
-            if not door.pass_on(self.socket, HUB[-1], deadline=deadline):
+            if not door.pass_on(self.socket, HUB[-1], connection.ended, deadline=deadline):
                 connection.close()
-                return None
+                return None, connection.last_words
             answered = connection.ask(*self._setup(), deadline=deadline)
         except Lost:
-            return None
+            return None, connection.last_words
         finally:
             door.close()
         self._process = processes.identify(pid)
         self._finder.record.write(pid, self.socket)
-        known = answered[-1].lines
-        names = [line.partition(b"=")[0].decode(errors="replace") for line in known]
-        scrub = [command("set-environment", "-gu", "--", name) for name in names]
-        connection.ask(*scrub, deadline=deadline)
-        return connection
+        connection.ask(*scrub_lines(answered[-1]), deadline=deadline)
+        return connection, ""
 
     def _setup(self) -> list[str]:
         """Return what has to hold on our server, said again with each connection."""
@@ -242,6 +250,12 @@ class _Ear:
             self._is_up = self._is_up or notice.kind == "session-changed"
             is_hub = notice.kind in ("output", "extended-output")
             self._server.hear("hub" if is_hub else notice.kind)
+
+
+def scrub_lines(environment: Block) -> list[str]:
+    """Return commands that forget what stands in an answer to `show-environment -g`."""
+    names = [line.partition(b"=")[0].decode(errors="replace") for line in environment.lines]
+    return [command("set-environment", "-gu", "--", name) for name in names if name.strip()]
 
 
 def tell_hub() -> str:

@@ -45,8 +45,8 @@ class View:
         """Return the agents' panes, or that of one session.
 
         tmux learns that a terminal was closed before it learns how its program ended, and may never
-        learn that by itself, so those in between are asked for again. One that closed its terminal
-        and lives on is alive.
+        learn that by itself; or it knows how, and has not read all that was written. Those in
+        between are asked for again. One that closed its terminal and lives on is alive.
         """
         found: dict[str, Pane] = {}
         for pane in self._ask_for_panes(name, deadline):
@@ -57,7 +57,7 @@ class View:
         while unsettled := [
             p for p in found.values() if p.is_unsettled and p.key not in self._unknown
         ]:
-            alive = [pane for pane in unsettled if pids.table.started(pane.pid) is not None]
+            alive = [pane for pane in unsettled if self._server.is_parent_of(pane.pid)]
             if len(alive) == len(unsettled) or time.monotonic() >= until:
                 with self._lock:
                     self._unknown |= {pane.key for pane in unsettled if pane not in alive}

@@ -60,7 +60,7 @@ class TmuxWatch(Watch):
             self._lost.clear()
             try:
                 self._server.connect(deadline=time.monotonic() + TIMEOUT)
-            except ProviderUnavailable:
+            except (ProviderUnavailable, OSError):
                 self._ended.wait(self._interval)  # the loop asks too, and says so
             if not self._server.is_connected:
                 self._ended.wait(min(self._interval, LOOK))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -76,7 +76,9 @@ def stop_city(here: Here) -> int:
         city = _bare_city(os.path.dirname(here.city_file))
     with _held(city) as (providers, journal):
         mine = _mine(city, _observe(city, providers))
-        _stop_all(city, providers, mine)
+        # Those that are not seen may have left processes when their backend was killed.
+        unseen = [(spec.provider, spec.session) for spec in declared(city.desired)]
+        _stop_all(city, providers, [*unseen, *((name, state.name) for name, state in mine)])
         memory = journal.remembered()
         for _, state in mine:
             memory = after_stop(memory, state.name)
@@ -95,7 +97,7 @@ def stop_agents(here: Here, specs: Sequence[AgentSpec]) -> None:
         journal.record(time.time(), events, memory)
         wanted = {spec.session for spec in specs}
         mine = [(p, s) for p, s in _mine(city, _observe(city, providers)) if s.name in wanted]
-        _stop_all(city, providers, mine)
+        _stop_all(city, providers, [(name, state.name) for name, state in mine])
         for _, state in mine:
             memory = after_stop(memory, state.name)
         journal.record(time.time(), [], memory)
@@ -148,20 +150,21 @@ def _mine(city: City, seen: dict[str, Observation]) -> list[tuple[str, SessionSt
 
 
 def _stop_all(
-    city: City,
-    providers: dict[str, SessionProvider],
-    sessions: Iterable[tuple[str, SessionState]],
+    city: City, providers: Mapping[str, SessionProvider], sessions: Iterable[tuple[str, str]]
 ) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
     grace = city.daemon.shutdown_timeout
-    with ThreadPoolExecutor(max_workers=32) as pool:
-        jobs = [
-            pool.submit(providers[name].stop, state.name, grace=grace, timeout=grace + TIMEOUT)
-            for name, state in sessions
-        ]
-    for job in jobs:
-        job.result()
+    names: dict[str, list[str]] = {}
+    for provider, session in sessions:
+        names.setdefault(provider, []).append(session)
+    failures = [
+        failure
+        for provider, wanted in names.items()
+        for failure in providers[provider]
+        .stop_all(wanted, grace=grace, timeout=grace + TIMEOUT)
+        .values()
+    ]
+    for failure in failures:
+        raise failure
 
 
 def _remembered(place: Place) -> Memory:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -147,6 +148,7 @@ def _stop_city(here: Here) -> object:
         except NotRunning:
             from gascity.cli.alone import stop_city
 
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)  # our own terminal may be one that ends
             try:
                 return stop_city(here)
             except CityHeld:  # a controller that is coming up, or going

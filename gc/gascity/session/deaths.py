@@ -41,7 +41,9 @@ class Deaths:
             for gone in [process for process in self._watched if process not in wanted]:
                 self._drop(gone)
             fresh = [process for process in wanted if process not in self._watched]
-            is_late = not all(self._add(process) for process in fresh)
+            for process in fresh:
+                self._add(process)
+            is_late = any(pids.table.started(one.pid) != one.started for one in fresh)
         if is_late:
             self._tell()
 
@@ -55,16 +57,15 @@ class Deaths:
                 self._drop(process)
             os.write(self._stop, b"x")
 
-    def _add(self, process: ProcessId) -> bool:
+    def _add(self, process: ProcessId) -> None:
         descriptor = pids.descriptor_of(process.pid)
         if descriptor is None:
-            return False
+            return
         if pids.table.started(process.pid) != process.started:
             os.close(descriptor)
-            return False
+            return
         self._watched[process] = descriptor
         self._poll.register(descriptor, select.EPOLLIN)
-        return True
 
     def _drop(self, process: ProcessId) -> None:
         descriptor = self._watched.pop(process)

@@ -96,12 +96,14 @@ class _Table:
             self._is_reading = True
             self._begun += 1
             number = self._begun
-        rows: dict[int, Row] = {}
+        rows: dict[int, Row] | None = None
         try:
             rows = pids.table.snapshot()
         finally:
             with self._turn:
-                self._rows, self._done, self._is_reading = rows, number, False
+                self._is_reading = False
+                if rows is not None:
+                    self._rows, self._done = rows, number
                 self._turn.notify_all()
         return rows
 

@@ -6,6 +6,7 @@ A zombie counts as gone everywhere: it runs nothing, and only its parent can mak
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 
@@ -119,7 +120,8 @@ def program(pid: int) -> tuple[str, str, list[str]]:
 def _stat(pid: int) -> list[bytes] | None:
     try:
         descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
-    except OSError:
+    except OSError as problem:
+        _is_about_it(problem)
         return None
     try:
         raw = os.read(descriptor, 4096)
@@ -134,7 +136,8 @@ def _stat(pid: int) -> list[bytes] | None:
 def _read(path: str, size: int = 65536) -> bytes | None:
     try:
         descriptor = os.open(path, os.O_RDONLY)
-    except OSError:
+    except OSError as problem:
+        _is_about_it(problem)
         return None
     try:
         parts = []
@@ -145,6 +148,12 @@ def _read(path: str, size: int = 65536) -> bytes | None:
         return None
     finally:
         os.close(descriptor)
+
+
+def _is_about_it(problem: OSError) -> None:
+    """Let pass what says that a process is gone; raise when this one is short of something."""
+    if problem.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+        raise problem
 
 
 def _boot_id() -> str:

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from gascity.core.model import SessionConfig
+from gascity.core.observed import Exited
 from gascity.errors import ConfigError, StartFailed
 from gascity_tmux import create
 from gascity_tmux.create import Birth
+from gascity_tmux.panes import Pane
 from gascity_tmux.settings import Settings
 
 
@@ -68,11 +70,16 @@ def test_a_long_command_is_run_from_its_file() -> None:
 
 
 def test_the_ended_one_goes_out_of_the_way_first_and_then_for_good() -> None:
-    made = commands(create.line(birth(), Settings(), replaced="$7", clients=["/dev/pts/1"]))
+    ended = Pane("%3", "$7", 1, Exited(code=0), 1, 0.0, 0.0, "v", "old", "a", "")
 
-    assert made[0].startswith("rename-session -t ") and "gc-ended-7-T" in made[0]  # noqa: PT018  one thing
-    assert made[-1].startswith("kill-session -t ")
-    assert made[-2].startswith("switch-client -c /dev/pts/1 ")
+    made = commands(create.line(birth(), Settings(), replaced=ended))
+    after = create.farewell_lines(birth(), ended, ["/dev/pts/1"])
+
+    assert made[0].startswith("rename-session -t ")
+    assert "gc-ended-7-T" in made[0]
+    assert made[1] == 'set-option -pu -t "%3" @gc_city'
+    assert after[0].startswith("switch-client -c /dev/pts/1 ")
+    assert after[1].startswith("kill-session -t ")
 
 
 @pytest.mark.parametrize(
