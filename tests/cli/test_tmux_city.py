@@ -116,3 +116,28 @@ def test_the_doctor_shows_the_version_and_the_socket(city: City) -> None:
 
     assert "ok    provider tmux: tmux 3." in said
     assert "/gc-town-" in said
+
+
+def test_a_city_with_a_broken_file_is_stopped_where_it_runs(city: City) -> None:
+    city.start()
+    os.kill(city.controller(), signal.SIGKILL)
+    city.write("this is no city file")
+
+    assert city.ok("stop") == "stopped 3 sessions; no controller was running\n"
+    assert not city.living()
+
+
+def test_a_stop_without_a_controller_ends_what_a_killed_server_left(make_city: MakeCity) -> None:
+    deaf = "trap '' HUP TERM; while :; do sleep 0.1; done"
+    city = make_city(
+        HEAD.replace('"subprocess"', '"tmux"')
+        + f'[[agents]]\nname = "deaf"\nstart_command = "{deaf}"\n'
+    )
+    city.start()
+    os.kill(city.controller(), signal.SIGKILL)
+    os.kill(server(city), signal.SIGKILL)
+    assert eventually(city.living)
+
+    city.ok("stop")
+
+    assert not city.living()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
+import tempfile
 import threading
+from pathlib import Path
 
 import pytest
 from tests.integration.tmux.conftest import HANDED_OVER, LIMIT, SCRIBE, City, lives
@@ -78,3 +81,36 @@ def test_connections_that_come_while_sessions_come_and_go_do_not_end_the_server(
 
     assert city.server() == server
     assert "a" in city.sessions()
+
+
+def test_a_client_that_fails_is_an_outage_and_no_empty_city(
+    city: City, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    city.provider().start("a", city.config("sleep 1000"), timeout=LIMIT)
+    real = shutil.which("tmux")
+    broken = tmp_path / "bin"
+    broken.mkdir()
+    (broken / "tmux").write_text(
+        f'#!/bin/sh\nfor word; do [ "$word" = -C ] && exit 1; done\nexec {real} "$@"\n'
+    )
+    (broken / "tmux").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{broken}:{os.environ['PATH']}")
+
+    with pytest.raises(ProviderUnavailable):
+        city.provider().observe(timeout=1.0)
+
+    monkeypatch.undo()
+    assert list(city.provider().observe(timeout=LIMIT)) == ["a"]
+
+
+def test_a_long_path_for_temporary_files_is_no_hindrance(
+    city: City, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / ("x" * 120)
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+
+    city.provider().start("a", city.config("sleep 1000"), timeout=LIMIT)
+
+    assert list(city.provider().observe(timeout=LIMIT)) == ["a"]

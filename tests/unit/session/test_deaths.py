@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -155,3 +156,20 @@ def test_close_lets_go_of_every_descriptor(told: Told, sleepers: list[Sleeper]) 
     deaths.close()
 
     eventually(lambda: len(os.listdir("/proc/self/fd")) <= before)
+
+
+def test_where_the_kernel_has_no_descriptors_nothing_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(pid: int, flags: int = 0) -> int:
+        raise OSError(errno.ENOSYS, "no such call")
+
+    monkeypatch.setattr(os, "pidfd_open", refuse)
+    told = threading.Event()
+    me = ProcessId(os.getpid(), str(pids.table.started(os.getpid())))
+    deaths = Deaths(told.set)
+
+    deaths.expect([me])
+
+    assert not told.is_set()
+    deaths.close()
