@@ -292,7 +292,6 @@ class Provider(SessionProvider):
             try:
                 shown = read(found)
             except Lost:
-                self._server.tell_of_loss()
                 if time.monotonic() >= deadline:
                     raise
             else:

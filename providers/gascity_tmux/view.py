@@ -37,6 +37,7 @@ class View:
         """Return all sessions: one round trip, and a second one for metadata that changed."""
         self._server.tell_of_loss()
         found = self.list(deadline)
+        self._server.tell_of_loss()  # it may have gone while it was asked
         stored = self.metadata(found, deadline)
         self._forget_all_but(found)
         return {pane.name: self._state(pane, stored.get(pane.session)) for pane in found}
@@ -129,7 +130,6 @@ class View:
                         return panes.read(answered)
                 return panes.read(connection.ask(everywhere, deadline=deadline))
             except Lost:
-                self._server.tell_of_loss()
                 if time.monotonic() >= deadline:
                     raise
 
