@@ -147,11 +147,7 @@ class Provider(SessionProvider):
             for name, state in self.observe(timeout=timeout).items()
             if name in wanted and isinstance(state.life, Alive) and state.process is not None
         }
-        trees = processes.names_in_trees(roots)
-        return {
-            name: name in roots and (not names or processes.matches(names, trees[name]))
-            for name, names in wanted.items()
-        }
+        return processes.alive_in_trees(wanted, roots)
 
     def list_running(self, prefix: str, *, timeout: float) -> list[str]:
         """Return the sorted names of the sessions that run."""

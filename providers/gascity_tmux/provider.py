@@ -167,11 +167,7 @@ class Provider(SessionProvider):
         """Answer for several sessions from one pass over the process table."""
         found = self._view.list(time.monotonic() + timeout)
         roots = {pane.name: pane.pid for pane in found if pane.alive and pane.name in wanted}
-        trees = processes.names_in_trees(roots)
-        return {
-            name: name in roots and (not names or processes.matches(names, trees[name]))
-            for name, names in wanted.items()
-        }
+        return processes.alive_in_trees(wanted, roots)
 
     def list_running(self, prefix: str, *, timeout: float) -> list[str]:
         """Return the sorted names of the sessions that run."""

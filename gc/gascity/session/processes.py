@@ -50,8 +50,21 @@ def names_in_tree(pid: int) -> set[str]:
     return found
 
 
-def names_in_trees(roots: Mapping[str, int]) -> dict[str, set[str]]:
-    """Return the same for several pids, by whatever they are called, from one pass."""
+def alive_in_trees(
+    wanted: Mapping[str, Iterable[str]], roots: Mapping[str, int]
+) -> dict[str, bool]:
+    """Tell of each session whether one of its wanted names lives below its root, from one pass.
+
+    No names: true for a session that has a root.
+    """
+    trees = _names_in_trees(roots)
+    return {
+        session: session in trees and (not names or matches(names, trees[session]))
+        for session, names in wanted.items()
+    }
+
+
+def _names_in_trees(roots: Mapping[str, int]) -> dict[str, set[str]]:
     below: dict[int, list[int]] = {}
     for pid, (parent, *_) in pids.table.snapshot().items():
         below.setdefault(parent, []).append(pid)
