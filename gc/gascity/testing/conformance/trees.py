@@ -183,6 +183,20 @@ class TreeRules(Contract):
         assert not provider.process_alive(name, ["gcprob"], timeout=self.limit)
         assert not provider.process_alive(name, ["other"], timeout=self.limit)
 
+    def test_programs_of_several_sessions_are_told_in_one_answer(
+        self, provider: SessionProvider, name: str, config: Configure
+    ) -> None:
+        for each in (name, f"{name}-two"):
+            provider.start(each, config(), timeout=self.limit)
+        wanted = {name: ["other", "sh"], f"{name}-two": ["other"], f"{name}-none": [], "x": ["sh"]}
+
+        def told() -> dict[str, bool]:
+            return dict(provider.processes_alive(wanted, timeout=self.limit))
+
+        expected = {name: True, f"{name}-two": False, f"{name}-none": False, "x": False}
+        eventually(lambda: told() == expected)
+        assert provider.processes_alive({name: []}, timeout=self.limit) == {name: True}
+
     def test_the_process_of_a_session_is_the_one_that_runs_its_command(
         self, provider: SessionProvider, name: str, config: Configure, witness: Witness, token: str
     ) -> None:
