@@ -45,7 +45,7 @@ class Bare:
         self._rest = b""
         try:
             self._read_past(b"%session-changed ")  # what is written earlier may be done too early
-        except BaseException:
+        except BaseException:  # Ctrl-C too must leave nothing running
             self.close()
             raise
 

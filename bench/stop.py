@@ -40,7 +40,7 @@ TOKEN = "GC_BENCH_TOKEN"
 AGENT = f"""
 import os, signal, sys, time
 def end(*_):
-    time.sleep({TIDY})
+    time.sleep({TIDY})  # the tidying up that is waited for
     os._exit(0)
 signal.signal(signal.SIGTERM, end)
 open(sys.argv[1], "w").close()

@@ -44,7 +44,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if reason and name in _required(item.config):
             pytest.fail(f"{name} is required, but {reason}", pytrace=False)
         if reason:
-            pytest.skip(reason)
+            pytest.skip(reason)  # what a machine lacks; `--require` makes it a failure
 
 
 @pytest.fixture(autouse=True)

@@ -150,7 +150,7 @@ class Client:
         except OSError as problem:
             self._drop()
             raise Unanswered(f"no answer on {self._path}: {_reason(problem)}") from problem
-        except BaseException as problem:
+        except BaseException as problem:  # an interrupt must not leave half an answer to be read
             if not isinstance(problem, RemoteError):
                 self._drop()
             raise

@@ -34,7 +34,7 @@ def connect(path: str, *, timeout: float) -> socket.socket:
         sock.settimeout(timeout)
         with _address(path) as address:
             sock.connect(address)
-    except BaseException:
+    except BaseException:  # whatever it is, an interrupt too: it is closed and raised again
         sock.close()
         raise
     return sock
@@ -54,7 +54,7 @@ def listen(path: str) -> socket.socket:
             # Nobody can connect before listen(); the umask would change for every thread.
             os.chmod(address, 0o600)
         sock.listen(128)
-    except BaseException:
+    except BaseException:  # whatever it is, an interrupt too: it is closed and raised again
         sock.close()
         raise
     return sock

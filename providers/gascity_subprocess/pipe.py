@@ -7,18 +7,17 @@ again. A program that never reads is found out by the same means.
 
 from __future__ import annotations
 
-import array
 import contextlib
 import fcntl
 import os
 import select
 import sys
-import termios
 import time
 from collections.abc import Iterator
 
 from gascity.session.provider import Delivery
 from gascity.session.text import message as text_of
+from gascity.session.unread import unread
 
 AT_ONCE = 4096  # up to here a pipe takes all or nothing by itself (PIPE_BUF)
 MOST = 1024 * 1024  # the largest a pipe may be made without special rights
@@ -87,9 +86,9 @@ def _make_room(descriptor: int, size: int, deadline: float) -> bool:
 
 def _wait_until_empty(descriptor: int, deadline: float) -> bool:
     pause = 0.0005
-    while _unread(descriptor) != 0:
+    while unread(descriptor) != 0:
         if not _pause(descriptor, pause, deadline):
-            return _unread(descriptor) == 0  # it may have read to the end and left since
+            return unread(descriptor) == 0  # it may have read to the end and left since
         pause = min(pause * 1.5, 0.02)
     return True
 
@@ -102,12 +101,3 @@ def _pause(descriptor: int, seconds: float, deadline: float) -> bool:
     poll = select.poll()
     poll.register(descriptor, 0)  # only whether the last reader left
     return not poll.poll(min(seconds, left) * 1000)
-
-
-def _unread(descriptor: int) -> int | None:
-    count = array.array("i", [0])
-    try:
-        fcntl.ioctl(descriptor, termios.FIONREAD, count)
-    except OSError:
-        return None
-    return count[0]

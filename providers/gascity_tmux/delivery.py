@@ -8,9 +8,7 @@ message, it was submitted. Anything less is `UNVERIFIED`.
 
 from __future__ import annotations
 
-import array
 import contextlib
-import fcntl
 import os
 import termios
 import time
@@ -18,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gascity.session.provider import Delivery
+from gascity.session.unread import unread
 from gascity_tmux import keys
 from gascity_tmux.panes import Pane
 from gascity_tmux.view import View
@@ -54,7 +53,7 @@ def _to_lines(view: View, pane: Pane, text: str, terminal: int, deadline: float)
     empty = [False] * QUIET
 
     def is_read() -> bool:
-        empty.append(_unread(terminal) == 0)
+        empty.append(unread(terminal) == 0)
         return all(empty[-QUIET:])
 
     return Delivery.SUBMITTED if _until(is_read, until) else Delivery.UNVERIFIED
@@ -81,16 +80,6 @@ def _reads_lines(terminal: int) -> bool:
         return bool(termios.tcgetattr(terminal)[3] & termios.ICANON)
     except termios.error:
         return False
-
-
-def _unread(terminal: int) -> int | None:
-    """Return how many bytes nobody has read; None when the terminal is gone."""
-    count = array.array("i", [0])
-    try:
-        fcntl.ioctl(terminal, termios.FIONREAD, count)
-    except OSError:
-        return None
-    return count[0]
 
 
 # --- a program that reads keys
@@ -121,7 +110,7 @@ def _to_keys(view: View, pane: Pane, text: str, deadline: float) -> Delivery:
         if not view.do(_paste(pane, text), deadline):
             return Delivery.ABSENT
         _until(lambda: look().line != before.line, min(deadline, time.monotonic() + TYPED))
-        time.sleep(SETTLE)
+        time.sleep(SETTLE)  # nothing tells when a program is done with a paste
         shown = look()
     if not view.do(keys.keys_line(pane.id, ["Enter"]), deadline):
         return Delivery.ABSENT

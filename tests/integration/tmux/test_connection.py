@@ -109,7 +109,7 @@ def test_a_long_path_for_temporary_files_is_no_hindrance(
     folder = tmp_path / ("x" * 120)
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
-    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "tempdir", None)  # it remembers the folder it found first
 
     city.provider().start("a", city.config("sleep 1000"), timeout=LIMIT)
 

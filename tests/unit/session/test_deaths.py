@@ -164,7 +164,7 @@ def test_where_the_kernel_has_no_descriptors_nothing_is_told(
     def refuse(pid: int, flags: int = 0) -> int:
         raise OSError(errno.ENOSYS, "no such call")
 
-    monkeypatch.setattr(os, "pidfd_open", refuse)
+    monkeypatch.setattr(os, "pidfd_open", refuse)  # this kernel has it; an older one has not
     told = threading.Event()
     me = ProcessId(os.getpid(), str(pids.table.started(os.getpid())))
     deaths = Deaths(told.set)

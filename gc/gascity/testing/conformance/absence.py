@@ -110,6 +110,7 @@ class UnreachableRules(Contract):
         before = eventually(lambda: witness.living(token))
         outage = self.make_unreachable(provider, name)
         if outage is None:
+            # A provider without a backend of its own has no outage to show.
             pytest.skip("nothing can come between this provider and its sessions")
 
         with outage, pytest.raises(ProviderUnavailable):

@@ -55,7 +55,7 @@ while True:
 TIDY = """
 import pathlib, signal, sys, time
 def tidy(number, frame):
-    time.sleep(0.5)
+    time.sleep(0.5)  # its tidying takes time, and is to be waited for
     pathlib.Path("tidied").touch()
     sys.exit(0)
 for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
