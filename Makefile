@@ -28,10 +28,12 @@ format: $(VENV)/.lint
 
 bench: $(VENV)/.run ## what it costs, as ratios against the bare floor
 	@$(BIN)/python bench/cli.py
+	@$(BIN)/python bench/screens.py
 	@$(BIN)/python bench/subprocess_provider.py
 	@$(BIN)/python bench/observe.py
 	@$(BIN)/python bench/death.py
 	@$(BIN)/python bench/stop.py
+	@$(BIN)/python bench/delivery.py --quick
 
 clean:
 	rm -rf $(VENV)

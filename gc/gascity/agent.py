@@ -14,8 +14,18 @@ from gascity.core.environment import agent_environment
 from gascity.core.fingerprint import canonical
 from gascity.core.launch import declared_command, launch_command
 from gascity.core.model import AgentSpec, SessionConfig
-from gascity.core.observed import AGENT, BEACON, CITY_ID, CONFIG, CONFIG_HASH, RUN, STARTING
-from gascity.session.provider import Delivery, SessionProvider
+from gascity.core.observed import (
+    AGENT,
+    BACKEND,
+    BEACON,
+    CITY_ID,
+    CONFIG,
+    CONFIG_HASH,
+    PROMPT,
+    RUN,
+    STARTING,
+)
+from gascity.session.provider import Receipt, SessionProvider
 
 TIMEOUT = 10.0
 START_TIMEOUT = 60.0
@@ -83,7 +93,7 @@ class Agent:
         """Give it this terminal until somebody detaches."""
         return self.provider.attach(self.session_name, read_only=read_only)
 
-    def nudge(self, text: str) -> Delivery:
+    def nudge(self, text: str) -> Receipt:
         """Hand it a message."""
         return self.provider.nudge(self.session_name, text, timeout=TIMEOUT)
 
@@ -116,6 +126,8 @@ class Agent:
                 AGENT: spec.name,
                 CONFIG_HASH: spec.fingerprint,
                 CONFIG: canonical(declared, spec.env, spec.fingerprint_extra),
+                BACKEND: spec.backend,
+                PROMPT: spec.hints.ready_prompt_prefix,
                 BEACON: greeting.partition("\n")[0],
                 RUN: run,
             },

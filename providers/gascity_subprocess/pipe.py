@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from gascity.session.provider import Delivery
+from gascity.session.provider import Delivery, Receipt
 from gascity.session.text import message as text_of
 from gascity.session.unread import unread
 
@@ -28,18 +28,22 @@ def message(text: str) -> bytes:
     return text_of(text).encode("utf-8", errors="replace") + b"\n"
 
 
-def deliver(path: str, data: bytes, *, deadline: float) -> Delivery:
-    """Write `data` and wait until it was read.
+def deliver(path: str, text: str, *, deadline: float) -> Receipt:
+    """Write a text as one message and wait until it was read.
 
     REFUSED means that nothing was written: nobody has the input open, or there was no room until
     the deadline, or the text is larger than any pipe (1 MiB). UNVERIFIED means that it was
     written and not read, or not to be told.
     """
     with _opened(path) as descriptor:
-        if descriptor is None or not _write(descriptor, data, deadline):
-            return Delivery.REFUSED
+        if descriptor is None:
+            return Receipt(Delivery.REFUSED, "its program does not read its input")
+        if not _write(descriptor, message(text), deadline):
+            return Receipt(Delivery.REFUSED, "there was no room in its input for all of it")
         read = _wait_until_empty(descriptor, deadline)
-        return Delivery.SUBMITTED if read else Delivery.UNVERIFIED
+        delivery = Delivery.SUBMITTED if read else Delivery.UNVERIFIED
+        evidence = "its program read it" if read else "its program did not read it in time"
+        return Receipt(delivery, evidence, text_of(text), attempts=1)
 
 
 def put(path: str, data: bytes, *, deadline: float) -> bool:

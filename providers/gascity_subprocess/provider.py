@@ -12,6 +12,7 @@ import secrets
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from gascity.core.model import SessionConfig
 from gascity.core.observed import Alive, SessionState
@@ -30,6 +31,7 @@ from gascity.session.locks import SessionBusy, session_lock
 from gascity.session.provider import (
     CityContext,
     Delivery,
+    Receipt,
     SeenCallback,
     SessionProvider,
     Watch,
@@ -174,19 +176,22 @@ class Provider(SessionProvider):
             hint="`gc peek --follow NAME` shows what it prints; the tmux provider has a terminal",
         )
 
-    def nudge(self, name: str, text: str, *, timeout: float) -> Delivery:
+    def nudge(
+        self, name: str, text: str, *, timeout: float, wait: bool = False, raw: bool = False
+    ) -> Receipt:
         """Write the text as one message to the session's input; see `pipe.deliver`."""
-        deadline = time.monotonic() + timeout
+        del wait, raw  # it waits for room in the input anyway, and no words are commands here
+        begun = time.monotonic()
+        deadline = begun + timeout
         kept = self._find(name, timeout=timeout)
         if kept is None or not kept.alive:
-            return Delivery.ABSENT
+            return Receipt(Delivery.ABSENT)
         try:
             with session_lock(self.context.state_dir, name, deadline - time.monotonic()):
-                return pipe.deliver(
-                    self._file(name, layout.INPUT), pipe.message(text), deadline=deadline
-                )
-        except SessionBusy:
-            return Delivery.REFUSED
+                receipt = pipe.deliver(self._file(name, layout.INPUT), text, deadline=deadline)
+        except SessionBusy as problem:
+            return Receipt(Delivery.REFUSED, problem.message)
+        return replace(receipt, elapsed=time.monotonic() - begun)
 
     def send_keys(self, name: str, keys_: Sequence[str], *, timeout: float) -> None:
         """Write keys to the session's input; `C-c` interrupts instead."""

@@ -6,6 +6,7 @@ of that first. Text goes through a buffer of its own and is pasted: nothing in i
 
 from __future__ import annotations
 
+import os
 import re
 
 from gascity.errors import NotSupported
@@ -42,6 +43,11 @@ def paste_line(pane: str, text: str, buffer: str) -> str:
             command("paste-buffer", "-p", "-d", "-b", buffer, "-t", pane),
         ]
     )
+
+
+def new_buffer() -> str:
+    """Return a name that no other buffer has."""
+    return f"gc-{os.urandom(8).hex()}"
 
 
 def leave_mode(pane: str) -> str:

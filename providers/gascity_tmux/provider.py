@@ -6,9 +6,10 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from gascity.core.model import SessionConfig
-from gascity.core.observed import Alive, SessionState
+from gascity.core.observed import BACKEND, PROMPT, Alive, SessionState
 from gascity.errors import (
     GascityError,
     ProviderError,
@@ -17,12 +18,21 @@ from gascity.errors import (
     StartFailed,
     StopTimedOut,
 )
+from gascity.screens.rules import Rules
+from gascity.screens.screen import Screen
 from gascity.session import kin, overlay, processes
 from gascity.session.deaths import Deaths
 from gascity.session.locks import SessionBusy, session_lock
-from gascity.session.provider import CityContext, Delivery, SeenCallback, SessionProvider, Watch
+from gascity.session.provider import (
+    CityContext,
+    Delivery,
+    Receipt,
+    SeenCallback,
+    SessionProvider,
+    Watch,
+)
 from gascity.session.startup import bring_up
-from gascity.session.text import message
+from gascity.session.terminal import Terminal
 from gascity_tmux import keys, layout, meta, panes, screen
 from gascity_tmux.connection import Lost
 from gascity_tmux.making import Maker
@@ -31,11 +41,10 @@ from gascity_tmux.program import OLDEST, version
 from gascity_tmux.server import Server, tell_hub
 from gascity_tmux.settings import Settings
 from gascity_tmux.target import TmuxTarget
+from gascity_tmux.terminal import TmuxTerminal, look_at
 from gascity_tmux.view import View
 from gascity_tmux.watching import TmuxWatch
 from gascity_tmux.wire import Block, command
-
-HASTE = 0.5  # seconds that a delivery needs
 
 
 class Provider(SessionProvider):
@@ -90,7 +99,15 @@ class Provider(SessionProvider):
             raise StartFailed(f"{name!r} cannot be the name of a session")
         deadline = time.monotonic() + timeout
         hints = config.hints
-        target = TmuxTarget(self, name, config, create=self._maker.create, screen=self._screen)
+        target = TmuxTarget(
+            self,
+            name,
+            config,
+            create=self._maker.create,
+            screen=self._screen,
+            rules=self.context.screens.of(config.meta.get(BACKEND, ""), hints.ready_prompt_prefix),
+            hold=partial(session_lock, self.context.state_dir, name),
+        )
         try:
             with session_lock(self.context.state_dir, name, 0.0, purpose="start"):
                 if hints.pre_start or hints.overlay_dir or hints.copy_files:
@@ -190,21 +207,40 @@ class Provider(SessionProvider):
 
         return attach(self._server, found, read_only=read_only)
 
-    def nudge(self, name: str, text: str, *, timeout: float) -> Delivery:
-        """Paste the text, press Enter, and tell whether the program took it; see `delivery`."""
+    def nudge(
+        self, name: str, text: str, *, timeout: float, wait: bool = False, raw: bool = False
+    ) -> Receipt:
+        """Paste the text, press Enter, and tell whether the program took it; see `talk`."""
         deadline = time.monotonic() + timeout
         found = self._view.find(name, deadline)
         if found is None or not found.alive:
-            return Delivery.ABSENT
-        from gascity_tmux.delivery import deliver  # noqa: PLC0415  most commands never type
+            return Receipt(Delivery.ABSENT)
+        from gascity_tmux.talk import deliver  # noqa: PLC0415  most commands never type
 
-        try:
-            with session_lock(self.context.state_dir, name, deadline - time.monotonic()):
-                if deadline - time.monotonic() < HASTE:
-                    return Delivery.REFUSED  # it could be pasted and never submitted
-                return deliver(self._view, found, message(text), deadline)
-        except SessionBusy:
-            return Delivery.REFUSED
+        rules = self._rules(found, deadline)
+        hold = partial(session_lock, self.context.state_dir, name)
+        return deliver(
+            self._view, found, text, rules, hold=hold, deadline=deadline, wait=wait, raw=raw
+        )
+
+    def terminal(self, name: str) -> Terminal | None:
+        """Return the session's terminal."""
+        found = self._view.find(name, time.monotonic() + 5.0)
+        return None if found is None else TmuxTerminal(self._view, found)
+
+    def screens(
+        self, names: Sequence[str], *, since: float | None = None, timeout: float
+    ) -> Mapping[str, Screen]:
+        """Return what several sessions show, in two round trips."""
+        deadline = time.monotonic() + timeout
+        wanted = set(names)
+        found = [
+            pane
+            for pane in self._view.list(deadline)
+            # tmux counts whole seconds.
+            if pane.name in wanted and (since is None or pane.activity >= since - 1)
+        ]
+        return look_at(self._view, found, deadline)
 
     def send_keys(self, name: str, keys_: Sequence[str], *, timeout: float) -> None:
         """Press keys."""
@@ -273,6 +309,10 @@ class Provider(SessionProvider):
             raise ProviderError(f"{src} was not copied to session {name}: {problem}") from problem
 
     # --- how
+
+    def _rules(self, pane: Pane, deadline: float) -> Rules:
+        stored = self._view.metadata([pane], deadline).get(pane.session, {})
+        return self.context.screens.of(stored.get(BACKEND, ""), stored.get(PROMPT, ""))
 
     def _screen(self, name: str, deadline: float) -> str:
         """Return what the session shows at this moment, without what scrolled away."""

@@ -17,7 +17,7 @@ def now(pane: str) -> str:
 def read(answered: Sequence[Block]) -> str:
     """Return the text of a screen, without blank ends of lines and the empty rest below."""
     lines = answered[0].lines if answered and answered[0].ok else ()
-    return "\n".join(_trimmed(lines))
+    return "\n".join(trimmed(lines))
 
 
 def last_lines(ask: Ask, pane: str, count: int, *, colours: bool = False) -> str | None:
@@ -33,14 +33,15 @@ def last_lines(ask: Ask, pane: str, count: int, *, colours: bool = False) -> str
         block = next(iter(ask(asked)), None)
         if block is None or not block.ok:
             return None
-        lines = _trimmed(block.lines)
+        lines = trimmed(block.lines)
         if 0 < count <= len(lines):
             break
     return "\n".join(lines[-count:] if count > 0 else lines)
 
 
-def _trimmed(raw: Sequence[bytes]) -> list[str]:
-    lines = [line.decode(errors="replace").rstrip() for line in raw]
+def trimmed(raw: Sequence[bytes]) -> list[str]:
+    """Return rows without blank ends, and without the empty ones below the last."""
+    lines = [line.decode(errors="replace").rstrip(" \t\r") for line in raw]
     while lines and not lines[-1]:
         lines.pop()
     return lines

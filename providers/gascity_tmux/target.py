@@ -6,7 +6,11 @@ import time
 from collections.abc import Callable
 
 from gascity.core.model import SessionConfig
+from gascity.core.observed import DIALOGS
+from gascity.screens.rules import Rules
+from gascity.session.delivery import Hold
 from gascity.session.provider import SessionProvider
+from gascity.session.readiness import ScreenReadiness, Stand, record
 from gascity.session.target import LocalTarget
 
 
@@ -21,11 +25,33 @@ class TmuxTarget(LocalTarget):
         *,
         create: Callable[[str, SessionConfig, float], None],
         screen: Callable[[str, float], str],
+        rules: Rules,
+        hold: Hold,
     ) -> None:
         super().__init__(provider, name, config, create)
         self._screen = screen
+        self._rules = rules
+        self._hold = hold
+        self._readiness: ScreenReadiness | None = None
 
     def peek(self, lines: int, *, timeout: float) -> str:
         """Return the screen at this moment."""
         del lines
         return self._screen(self._name, time.monotonic() + timeout)
+
+    def stand(self, *, timeout: float) -> Stand:
+        """Read the screen by the backend's rules, and answer its dialogs."""
+        if not self._rules.rules:
+            return super().stand(timeout=timeout)
+        if self._readiness is None:
+            terminal = self._provider.terminal(self._name)
+            if terminal is None:
+                return Stand.NOT_YET
+            policies = self._rules.policies(self._config.hints.dialogs)
+            self._readiness = ScreenReadiness(terminal, self._rules, policies, self._hold)
+        answered = len(self._readiness.answers)
+        stand = self._readiness.stand(timeout=timeout)
+        if len(self._readiness.answers) > answered:
+            kept = "\n".join(record(*one) for one in self._readiness.answers)
+            self.set_meta(DIALOGS, kept, timeout=timeout)
+        return stand

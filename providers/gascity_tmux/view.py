@@ -19,6 +19,7 @@ from gascity_tmux.panes import Pane
 from gascity_tmux.server import Server
 from gascity_tmux.wire import Block, command
 
+_LEAVING = "no current target"  # what tmux says when even our own session is gone
 UNSETTLED = 1.0  # seconds for tmux to hear how a program ended
 
 
@@ -128,7 +129,10 @@ class View:
                     answered = connection.ask(there, deadline=deadline)
                     if answered and answered[0].ok and answered[0].lines:
                         return panes.read(answered)
-                return panes.read(connection.ask(everywhere, deadline=deadline))
+                answered = connection.ask(everywhere, deadline=deadline)
+                if answered and not answered[0].ok and answered[0].text == _LEAVING:
+                    raise Lost("the tmux server is ending")
+                return panes.read(answered)
             except Lost:
                 if time.monotonic() >= deadline:
                     raise

@@ -238,3 +238,96 @@ def lives(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+PICKER = """\
+import os, time
+print("\\x1b]2;picker\\x07\\x1b[2J\\x1b[HPicker 3.4\\n\\nYour token is", os.environ["PICK_TOKEN"])
+print("\\nHow shall I sandbox commands in this workspace?\\n")
+print("  1. Not at all\\n❯ 2. Yes, use the sandbox\\n  3. No, and ask me each time")
+print("\\nEnter to confirm · Esc to cancel", flush=True)
+time.sleep(1000)
+"""  # noqa: RUF001  the glyph that programs draw
+SCREENED = """\
+[workspace]
+name = "town"
+
+[session]
+provider = "tmux"
+
+[session.tmux]
+socket = "{socket}"
+
+[daemon]
+patrol_interval = "1s"
+shutdown_timeout = "2s"
+
+[providers.picker]
+command = "python3 picker.py"
+prompt_mode = "none"
+ready_prompt_prefix = "> "
+env = {{ PICK_TOKEN = "opensesame-12345" }}
+
+[[agents]]
+name = "worker"
+provider = "demo"
+
+[[agents]]
+name = "shy"
+provider = "demo"
+args = []
+dialogs = {{ trust = "ask" }}
+
+[[agents]]
+name = "pick"
+provider = "picker"
+
+[[agents]]
+name = "plain"
+start_command = "sleep 1000"
+
+[[agents]]
+name = "piped"
+start_command = "cat"
+session = "subprocess"
+"""
+
+
+class ScreenCity(City):
+    """A city on tmux: one agent is ready, one asks for trust, one shows what no rule knows."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = folder.parent / "s"
+        super().__init__(folder, SCREENED.format(socket=self.socket))
+        (self.folder / "picker.py").write_text(PICKER, "utf-8")
+
+    def press(self, agent: str, *keys: str) -> None:
+        """Press keys in an agent's terminal, as a person there would."""
+        session = f"gc-town-{agent}"
+        subprocess.run(
+            ["tmux", "-S", self.socket, "send-keys", "-t", f"={session}:", *keys], check=True
+        )
+
+    def up(self) -> None:
+        """Start the city and wait until its agents show what they are here for."""
+        done = self.gc("start", "--detach")
+        assert done.returncode == 0, done.stderr
+        for agent, text in (("worker", "> "), ("shy", "No, exit"), ("pick", "Esc to cancel")):
+            eventually(lambda a=agent, t=text: t in self.gc("peek", a).stdout, within=LIMIT)
+
+
+@pytest.fixture
+def screen_city(tmp_path: Path) -> Iterator[ScreenCity]:
+    """Return a city of its own whose screens can be read and changed, not started."""
+    city = ScreenCity(tmp_path / "town")
+    yield city
+    city.end()
+
+
+@pytest.fixture(scope="module")
+def screened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScreenCity]:
+    """Return a running city for tests that leave its screens as they are."""
+    city = ScreenCity(tmp_path_factory.mktemp("seen") / "town")
+    city.up()
+    yield city
+    city.end()

@@ -13,7 +13,7 @@ from gascity.testing.eventually import eventually
 def test_a_nudge_reaches_the_agent(quiet: City) -> None:
     said = quiet.ok("nudge", "rigs/talker", "good morning")
 
-    assert said == "rigs/talker: submitted\n"
+    assert said == "rigs/talker: submitted (its program read it)\n"
     eventually(lambda: '● You said: "good morning"' in quiet.ok("peek", "talker"))
 
 
@@ -48,7 +48,7 @@ def test_a_nudge_to_what_does_not_run_ends_with_5(city: City) -> None:
 
     for done in (alone, held):
         assert (done.returncode, done.stdout) == (5, "")
-        assert done.stderr == "a: not running, nothing was sent\n"
+        assert done.stderr == "a: not running, nothing was sent; `gc status` tells more\n"
 
 
 def test_a_nudge_works_without_a_controller(make_city: MakeCity) -> None:
@@ -59,7 +59,7 @@ def test_a_nudge_works_without_a_controller(make_city: MakeCity) -> None:
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=10)
 
-    assert city.ok("nudge", "a", "hello") == "a: submitted\n"
+    assert city.ok("nudge", "a", "hello") == "a: submitted (its program read it)\n"
     eventually(lambda: city.ok("peek", "a") == "hello\n")
 
 

@@ -21,7 +21,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from gascity.core.actions import Action, Alert, Drain, Start, Stop, Undrain
+from gascity.core.actions import Action, Alert, Dismiss, Drain, Nudge, Start, Stop, Undrain
 from gascity.core.memory import Memory, after_failed_start, after_start, after_stop, hold, release
 from gascity.core.model import AgentSpec, Desired, PoolSpec, RestartPolicy
 from gascity.core.observed import (
@@ -238,7 +238,7 @@ class CityLife(RuleBasedStateMachine):
                 key = (provider, session)
                 meta = {k: v for k, v in self.world[key].meta.items() if k != DRAIN}
                 self.world[key] = replace(self.world[key], meta=meta)
-            case Alert():
+            case Alert() | Dismiss() | Nudge():
                 pass
         return True
 

@@ -35,7 +35,7 @@ def test_the_nine_operations_reach_the_session() -> None:
     one.start("r1", WHEN)
 
     assert one.is_running()
-    assert one.nudge("hello") is Delivery.SUBMITTED
+    assert one.nudge("hello").delivery is Delivery.SUBMITTED
     assert isinstance(one.peek(10), str)
     one.stop(grace=1.0)
     assert not one.is_running()

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from gascity import __version__
-from gascity.cli import lifecycle, look, setup, talk
+from gascity.cli import explain as explaining
+from gascity.cli import lifecycle, look, nudges, screens, setup, talk
 from gascity.cli.city import Here
 from gascity.errors import Exit, UsageError, explain
 
@@ -46,7 +47,7 @@ _typer = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _typer.callback()(_root)
-for module in (setup, lifecycle, look, talk):
+for module in (setup, lifecycle, look, explaining, talk, nudges, screens):
     module.register(_typer)
 
 
@@ -77,4 +78,6 @@ def _plain(message: str) -> str:
 
 def _help(problem: Exception) -> str:
     context = getattr(problem, "ctx", None)
+    if type(problem).__name__ == "NoSuchOption" and context and context.info_name == "nudge":
+        return "`gc nudge AGENT -- TEXT` for a message that begins with -"
     return f"`{context.command_path if context else 'gc'} --help` shows what there is"

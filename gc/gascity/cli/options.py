@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from gascity.errors import UsageError
+
 
 def complete_agents(context: typer.Context, incomplete: str) -> list[str]:
     """Return the names of agents that begin so; nothing when the city cannot be read."""
@@ -33,3 +35,30 @@ AgentNames = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def complete_backends(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the names of backends that begin so."""
+    from gascity.cli.city import Here
+    from gascity.cli.rulebook import backends_here
+    from gascity.errors import GascityError
+
+    parent = context.find_root().params.get("folder") or "."
+    try:
+        names = backends_here(Here(str(parent)))
+    except (GascityError, OSError):
+        return []
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+def seconds(option: str, text: str, *, least: float) -> float:
+    """Return the seconds in a duration such as `30s`. Raises UsageError."""
+    from gascity.config.durations import format_duration, parse_duration
+
+    try:
+        given = parse_duration(text)
+    except ValueError as problem:
+        raise UsageError(f'{option} cannot be "{text}": {problem}') from None
+    if given < least:
+        raise UsageError(f"{option} must be at least {format_duration(least)}")
+    return given

@@ -24,6 +24,12 @@ COLOURS = {
     "blocked": "red",
     "quarantined": "red",
     "unknown": "magenta",
+    "pending": "yellow",
+    "sending": "cyan",
+    "submitted": "green",
+    "unverified": "red",
+    "expired": "red",
+    "cancelled": "dim",
     "suspended": "dim",
     "stopped": "dim",
 }

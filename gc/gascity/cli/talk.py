@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from gascity.cli.city import Here, find_agent, names_meant, reach
-from gascity.cli.options import AgentName, AsJson, complete_agents
-from gascity.errors import Exit, NotRunning, UsageError
+from gascity.cli.options import AgentName, AsJson, complete_agents, seconds
+from gascity.errors import Exit, UsageError
+
+SHORTEST = 2.0  # seconds in which a message can be typed, submitted and proven
 
 
 def register(app: typer.Typer) -> None:
@@ -25,45 +28,95 @@ def nudge(
     context: typer.Context,
     agent: AgentName,
     text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="The message; - reads it from standard input.")
+        str,
+        typer.Argument(
+            metavar="TEXT",
+            help="The message; - reads it from standard input. Put -- before a leading -.",
+        ),
     ],
+    wait: Annotated[
+        bool | None,
+        typer.Option(
+            "--wait/--no-wait",
+            help="Wait until the agent can take it, or say at once that it cannot.",
+            show_default="wait",
+        ),
+    ] = None,
+    timeout: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="How long to wait at most: 30s, 2m.", show_default="30s"),
+    ] = None,
+    queue: Annotated[
+        bool,
+        typer.Option("--queue", help="Keep it until the agent can take it; return at once."),
+    ] = False,
+    expires: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="With --queue: for how long.", show_default="24h"),
+    ] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Send it as it is, even where it acts as a command.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Send an agent a message.
 
-    Ends with 0 only when it is proven that the agent took it, with 6 when it is not.
+    Ends with 0 only when it is proven that the agent took it, or that it is queued; with 5 when the
+    agent does not run, with 6 when it is not proven or was not sent.
     """
+    from gascity.cli import sending
+
+    if queue and (wait is not None or timeout is not None):
+        unfit = "--timeout" if wait is None else ("--wait" if wait else "--no-wait")
+        raise UsageError(f"--queue waits for nothing, so {unfit} makes no sense with it")
+    if expires is not None and not queue:
+        raise UsageError("--expires is for messages that are kept: it needs --queue")
+    patience = seconds("--timeout", timeout or "30s", least=SHORTEST)
+    kept = seconds("--expires", expires or "24h", least=1.0)
     here: Here = context.obj
-    message = sys.stdin.read() if text == "-" else text
-    if not message.strip():
-        raise UsageError("the message is empty")
+    message = _message(text)
     (name,) = names_meant(here, [agent], one=True)
-    delivery = _deliver(here, name, message)
+    if queue:
+        queued = sending.queue(here, name, message, raw=raw, expires=kept)
+        note = f"`gc nudges cancel {queued.number}` takes it back"
+        line = f"{name}: queued as {queued.number} ({queued.evidence}); {note}"
+        typer.echo(json.dumps(asdict(queued), ensure_ascii=False) if as_json else line)
+        return Exit.OK
+    sent = sending.send(here, name, message, wait=wait is not False, raw=raw, timeout=patience)
     if as_json:
-        typer.echo(json.dumps({"agent": name, "delivery": delivery}))
-    else:
-        typer.echo(f"{name}: {_MEANING[delivery]}", err=delivery != "submitted")
-    return {"submitted": Exit.OK, "absent": Exit.NOT_RUNNING}.get(delivery, Exit.NOT_DELIVERED)
+        typer.echo(json.dumps(asdict(sent), ensure_ascii=False))
+    elif sent.exit_code == Exit.OK:
+        typer.echo(sending.sentence(sent))
+    if sent.exit_code != Exit.OK:
+        typer.echo(sending.sentence(sent), err=True)
+    if not as_json and (line := sending.change(message, sent)):
+        typer.echo(line, err=sent.exit_code != Exit.OK)
+    return sent.exit_code
 
 
-_MEANING = {
-    "submitted": "submitted",
-    "unverified": "handed over, but nothing shows that the agent took it",
-    "refused": "not sent: the agent does not read its input now",
-    "queued": "queued, not delivered yet",
-    "absent": "not running, nothing was sent",
-}
+def _message(text: str) -> str:
+    """Return the message meant: the word, or what comes on standard input. Raises UsageError."""
+    from gascity.session.text import message as typed
+
+    if text == "-":
+        text = _standard_input()
+    elif any("\udc80" <= character <= "\udcff" for character in text):
+        raise UsageError("the message is not UTF-8 text")
+    if not typed(text).strip():
+        raise UsageError("the message is empty")
+    return text
 
 
-def _deliver(here: Here, name: str, message: str) -> str:
-    from gascity.agent import TIMEOUT
-
+def _standard_input() -> str:
+    data = sys.stdin.buffer.read()
     try:
-        answered = here.ask("nudge", {"agents": [name], "text": message}, timeout=2 * TIMEOUT)
-        return str(answered["delivery"]) if isinstance(answered, dict) else "unverified"
-    except NotRunning:
-        spec, provider = reach(here, name)
-        return provider.nudge(spec.session, message, timeout=TIMEOUT)
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        place = f"the byte 0x{data[problem.start]:02x} at {problem.start} is none"
+        raise UsageError(f"standard input is not UTF-8 text: {place}") from None
+    if "\0" in text:
+        raise UsageError("standard input is not text: there is a NUL character in it")
+    return text
 
 
 def attach(

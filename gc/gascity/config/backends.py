@@ -39,6 +39,7 @@ class Backend:
     process_names: tuple[str, ...] = ()
     emits_permission_warning: bool = False
     primes_itself: bool = False
+    dialogs: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     pass_env: tuple[str, ...] = ()
     token_env: tuple[str, ...] = ()
@@ -72,7 +73,7 @@ def city_backends(tables: Mapping[str, BackendTable], report: Report) -> Mapping
 
 
 def overlay(below: Backend, hints: Hints) -> Backend:
-    """Return `below` with what `hints` says: lists and values replace, env and pass_env add."""
+    """Return `below` with what `hints` says: lists and values replace, the others add."""
     lists = {
         key: tuple(value)
         for key, value in (("args", hints.args), ("process_names", hints.process_names))
@@ -91,6 +92,7 @@ def overlay(below: Backend, hints: Hints) -> Backend:
             hints.emits_permission_warning, below.emits_permission_warning
         ),
         primes_itself=_first(hints.primes_itself, below.primes_itself),
+        dialogs={**below.dialogs, **hints.dialogs},
         env={**below.env, **hints.env},
         pass_env=(*below.pass_env, *hints.pass_env),
         token_env=below.token_env,

@@ -115,6 +115,7 @@ def _staged(entry: Entry, files: CityFiles, report: Report) -> StartupHints:
         ),
         overlay_dir=files.find(table.overlay_dir, "folder", (*entry.path, "overlay_dir")),
         copy_files=tuple(copies),
+        dialogs=backend.dialogs,
     )
 
 
@@ -182,6 +183,7 @@ class _Member:
             restarts=self._restarts(),
             drift_patience=self.city.drift_patience,
             pool=entry.name if table.pool is not None else "",
+            dialogs=backend.dialogs,
         )
 
     def _command(self) -> str:

@@ -18,6 +18,7 @@ from gascity.config.members import CityFacts, Entry, members
 from gascity.config.places import Path
 from gascity.config.problems import quoted
 from gascity.config.report import Report
+from gascity.config.screens import check_dialogs, city_rules
 from gascity.core.model import (
     AgentSpec,
     AlertSettings,
@@ -29,6 +30,7 @@ from gascity.core.model import (
     RestartPolicy,
 )
 from gascity.core.naming import city_id, is_component
+from gascity.screens.rules import RuleBook
 
 if TYPE_CHECKING:  # pydantic is imported only where a city is read
     from gascity.config.schema import AgentTable, CityFile
@@ -63,6 +65,7 @@ def resolve(
     default = _provider(chosen, ("session", "provider"), choices, report)
     _backend_known(file.workspace.provider, ("workspace", "provider"), choices, report)
     check_settings(file.session.settings, known_providers, report)
+    screens = _screens(file, root, choices, report)
     daemon = DaemonSettings(**file.daemon.model_dump())
     entries = [
         _entry(file, index, table, default, choices, report)
@@ -94,7 +97,25 @@ def resolve(
         chose_provider=chosen not in ("", AUTO),
         provider_settings=file.session.settings,
         warnings=report.warnings,
+        screens=screens,
     )
+
+
+def _screens(file: CityFile, root: str, choices: Choices, report: Report) -> RuleBook:
+    """Return the rules for screens; report what the city wants of dialogs that are not there."""
+    before = report.count
+    screens = city_rules(root, choices.backends, report)
+    if report.count > before:
+        return screens
+    for name, table in file.providers.items():
+        if table.dialogs:
+            check_dialogs(table.dialogs, screens.of(name), ("providers", name, "dialogs"), report)
+    for index, agent in enumerate(file.agents):
+        if agent.dialogs:
+            says = agent if agent.provider or agent.start_command else file.workspace
+            rules = screens.of(says.provider)
+            check_dialogs(agent.dialogs, rules, ("agents", index, "dialogs"), report)
+    return screens
 
 
 def _city_name(file: CityFile, root: str, report: Report) -> str:

@@ -76,6 +76,7 @@ Count = Annotated[int, Field(ge=0, le=1_000_000)]
 Milliseconds = Annotated[int, Field(ge=0, le=3_600_000)]
 PoolSize = Annotated[int, Field(ge=0, le=1000)]
 PromptModeName = Literal["arg", "flag", "none"]
+PolicyName = Literal["accept", "deny", "ask"]
 
 
 class Table(BaseModel):
@@ -122,6 +123,7 @@ class Hints(Table):
     process_names: list[Text] | None = None
     emits_permission_warning: bool | None = None
     primes_itself: bool | None = None
+    dialogs: dict[Text, PolicyName] = {}
     env: Env = {}
     pass_env: list[EnvName] = []
 

@@ -6,6 +6,7 @@ secret, or a number too long to print.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -14,7 +15,13 @@ from gascity.config.places import Path
 from gascity.config.problems import quoted
 from gascity.config.report import did_you_mean
 
-_TABLES = ("agents", "copy_files")  # the lists of tables; all others are lists of strings
+_TABLES = (
+    "agents",
+    "copy_files",
+    "rule",
+    "defuse",
+)  # the lists of tables; all others are lists of strings
+_QUOTED = re.compile(r"'([^']*)'")  # how the validator lists the choices there are
 _EXPECTED = {
     "string_type": "a string",
     "int_type": "an integer",
@@ -92,6 +99,10 @@ def heading(table: Path) -> str:
             return "copy_files"
         case ("providers", _):
             return "[providers.NAME]"
+        case ("rule", int()):
+            return "[[rule]]"
+        case ("talk", "defuse", int()):
+            return "[[talk.defuse]]"
         case _:
             return f"[{table[0]}]"
 
@@ -107,8 +118,8 @@ def _unknown(path: Path, keys: Mapping[str, tuple[str, ...]]) -> Fault:
 
 
 def _choice(path: Path, error: RawError) -> Fault:
-    choices = ("arg", "flag", "none")
-    message = 'expected "arg", "flag" or "none"'
+    choices = _QUOTED.findall(str(error.context.get("expected", "")))
+    message = f"expected {', '.join(map(quoted, choices[:-1]))} or {quoted(choices[-1])}"
     if not isinstance(error.input, str):
         return Fault(path, f"{message}, got {_kind(error.input)}")
     return Fault(path, f"{message}, got {quoted(error.input)}{did_you_mean(error.input, choices)}")
@@ -118,8 +129,9 @@ def _list(path: Path, error: RawError) -> Fault:
     key = path[-1] if path else ""
     expected = "a list of tables" if key in _TABLES else "a list of strings"
     hint = ""
-    if path == ("agents",) and isinstance(error.input, dict):
-        hint = "write [[agents]], with two brackets, above each agent"
+    if path in {("agents",), ("rule",)} and isinstance(error.input, dict):
+        thing = "agent" if path == ("agents",) else "rule"
+        hint = f"write [[{path[0]}]], with two brackets, above each {thing}"
     elif key not in _TABLES and isinstance(error.input, str):
         hint = "put it in brackets: [ ... ]"
     return Fault(path, f"expected {expected}, got {_kind(error.input)}", hint)

@@ -59,6 +59,7 @@ def _agent(spec: AgentSpec) -> dict[str, object]:
         "ready_delay_ms": hints.ready_delay_ms,
         "process_names": list(hints.process_names),
         "emits_permission_warning": hints.emits_permission_warning,
+        "dialogs": dict(spec.dialogs),
         "nudge": hints.nudge,
         "pre_start": list(hints.pre_start),
         "session_setup": list(hints.session_setup),

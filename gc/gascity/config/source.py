@@ -17,14 +17,20 @@ _ASSIGNED = re.compile(r"""(?P<key>[\w."'-]{1,200})[ \t]*=[ \t]*""")
 
 
 class Source:
-    """One file under inspection. `secrets` are the spans of its text that must not be shown."""
+    """One file under inspection. `secrets` are the spans of its text that must not be shown.
 
-    def __init__(self, file: str, text: str, secrets: Sequence[tuple[int, int]] = ()) -> None:
+    None says that it has no secrets, whatever its keys are called.
+    """
+
+    def __init__(
+        self, file: str, text: str, secrets: Sequence[tuple[int, int]] | None = ()
+    ) -> None:
         self.file = file
         self.text = text
         self.lines = Lines(text)
-        self._secrets = sorted(secrets)
-        self._known = frozenset(left for left, _ in secrets)
+        self._is_open = secrets is None
+        self._secrets = sorted(secrets or ())
+        self._known = frozenset(left for left, _ in self._secrets)
 
     def problem(self, offset: int, message: str, hint: str = "") -> Problem:
         """Return a problem at `offset` with the line around it."""
@@ -73,6 +79,8 @@ class Source:
         equals sign of a key that looks secret to where the line ends.
         """
         spans: list[tuple[int, int]] = []
+        if self._is_open:
+            return spans
         at = max(bisect.bisect(self._secrets, (start, 0)) - 1, 0)
         for left, right in self._secrets[at:]:
             if left >= end:

@@ -5,25 +5,42 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from gascity.agent import TIMEOUT, Agent, Home
-from gascity.core.actions import Drain, Event, EventType, SessionAction, Start, Stop, Undrain
+from gascity.controller.telling import dialog_event, nudge_event, told_by_start
+from gascity.core.actions import (
+    Dismiss,
+    Drain,
+    Event,
+    EventType,
+    Nudge,
+    SessionAction,
+    Start,
+    Stop,
+    Undrain,
+)
 from gascity.core.fingerprint import conceal, secret_values
 from gascity.core.observed import DRAIN, STARTING
 from gascity.errors import GascityError, ProviderUnavailable, StartFailed
 from gascity.runs.ids import new_run_id
-from gascity.session.provider import SessionProvider
+from gascity.screens.rules import RuleBook
+from gascity.session.answering import answer_dialog
+from gascity.session.provider import Delivery, Receipt, SessionProvider
+from gascity.session.readiness import record
 
 KEPT_LINES = 200
+DELIVERY_TIMEOUT = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of one action. `failure` is empty when it went well; `run` is what started.
 
-    `outage` says that the provider did not answer: the agent is not to blame.
+    `outage` says that the provider did not answer: the agent is not to blame. `receipt` is that of
+    a message, `also` what else happened on the way, `unsaid` a first message that is still to be
+    delivered.
     """
 
     action: SessionAction
@@ -31,6 +48,9 @@ class Outcome:
     run: str = ""
     failure: str = ""
     outage: bool = False
+    receipt: Receipt | None = None
+    also: tuple[Event, ...] = ()
+    unsaid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +61,7 @@ class Hands:
     home: Home
     grace: float
     runs_folder: str
+    screens: RuleBook = field(default_factory=RuleBook)
 
     def carry_out(
         self, actions: Sequence[SessionAction], no_more_starts: Callable[[], bool]
@@ -96,6 +117,10 @@ class Hands:
                     return self._drain(action)
                 case Undrain():
                     return self._undrain(action)
+                case Dismiss():
+                    return self._dismiss(action)
+                case Nudge():
+                    return self._nudge(action)
         except ProviderUnavailable as problem:
             return failed(action, problem.message, outage=True)
         except GascityError as problem:
@@ -112,7 +137,8 @@ class Hands:
         if agent.has_steps_after_creation:
             provider.remove_meta(spec.session, STARTING, timeout=TIMEOUT)
         event = Event(EventType.SESSION_STARTED, spec.name, spec.session, run, action.why)
-        return Outcome(action, event, run=run)
+        told = told_by_start(spec, run, provider)
+        return Outcome(action, event, run=run, also=told.events, unsaid=told.unsaid)
 
     def _stop(self, action: Stop) -> Outcome:
         self.providers[action.provider].stop(
@@ -127,6 +153,26 @@ class Hands:
     def _undrain(self, action: Undrain) -> Outcome:
         self.providers[action.provider].remove_meta(action.session, DRAIN, timeout=TIMEOUT)
         return _done(action, EventType.SESSION_UNDRAINED)
+
+    def _dismiss(self, action: Dismiss) -> Outcome:
+        provider = self.providers[action.provider]
+        rules = self.screens.of(action.backend)
+        given = answer_dialog(
+            provider, action.session, rules, action.rule, action.policy, timeout=TIMEOUT
+        )
+        event = dialog_event(action.agent, action.session, record(action.rule, given))
+        return Outcome(action, event, failure="" if given.done else event.message)
+
+    def _nudge(self, action: Nudge) -> Outcome:
+        nudge = action.nudge
+        provider = self.providers[action.provider]
+        receipt = provider.nudge(
+            action.session, nudge.text, timeout=DELIVERY_TIMEOUT, raw=nudge.raw
+        )
+        text = f"message {nudge.number}: {receipt.evidence}"
+        event = nudge_event(action.agent, action.session, receipt.delivery, text)
+        refused = receipt.delivery in (Delivery.REFUSED, Delivery.ABSENT)
+        return Outcome(action, event, failure=text if refused else "", receipt=receipt)
 
     def _sentence(self, action: SessionAction, problem: GascityError) -> str:
         """Give the reason and, of a start that failed, the last thing it said, without secrets."""
@@ -167,6 +213,8 @@ _FAILED = {
     Stop: EventType.STOP_FAILED,
     Drain: EventType.DRAIN_FAILED,
     Undrain: EventType.DRAIN_FAILED,
+    Dismiss: EventType.DIALOG_FAILED,
+    Nudge: EventType.NUDGE_REFUSED,
 }
 
 

@@ -36,7 +36,7 @@ def run_city(path: Path, *, report: Callable[[Event], None], ready: Callable[[Ci
     lock.acquire()
     journal = Journal(place.journal)
     providers = open_providers(city, place, journal.remembered())
-    hands = Hands(providers, home_of(city), city.daemon.shutdown_timeout, place.runs)
+    hands = Hands(providers, home_of(city), city.daemon.shutdown_timeout, place.runs, city.screens)
     controller = Controller(city, providers, journal, hands, report=report)
     control = ControlSocket(place.socket, controller.post)
     for number in (signal.SIGINT, signal.SIGTERM):

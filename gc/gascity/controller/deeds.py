@@ -17,11 +17,24 @@ from gascity.agent import START_TIMEOUT, TIMEOUT
 from gascity.controller.act import Hands, Outcome, failed
 from gascity.controller.messages import Acted, Message
 from gascity.controller.workers import Workers
-from gascity.core.actions import Drain, SessionAction, Start, Stop, Undrain
-from gascity.core.memory import Memory, after_failed_start, after_start, after_stop
+from gascity.core.actions import Dismiss, Drain, Nudge, SessionAction, Start, Stop, Undrain
+from gascity.core.memory import (
+    Memory,
+    after_failed_dialog,
+    after_failed_start,
+    after_start,
+    after_stop,
+)
 
 RETRY = 5.0  # how long a session is left alone after a deed that failed
-DOING = {Start: "starting", Stop: "stopping", Drain: "draining", Undrain: "taking the drain back"}
+DOING = {
+    Start: "starting",
+    Stop: "stopping",
+    Drain: "draining",
+    Undrain: "taking the drain back",
+    Dismiss: "answering a dialog",
+    Nudge: "delivering a message",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +44,11 @@ class Deed:
     number: int
     actions: tuple[SessionAction, ...]
     deadline: float
+
+    @property
+    def only_types(self) -> bool:
+        """Whether it leaves the session itself alone: its agent is what it was."""
+        return all(isinstance(action, Dismiss | Nudge) for action in self.actions)
 
     @property
     def starts(self) -> bool:
@@ -121,6 +139,14 @@ class Deeds:
         busy |= dict.fromkeys(self._resting, "the last try failed; it is tried again soon")
         return busy | {name: str(deeds[-1]) for name, deeds in self._under_way.items()}
 
+    def typing(self) -> frozenset[str]:
+        """Return the sessions that are only typed at."""
+        return frozenset(
+            name
+            for name, deeds in self._under_way.items()
+            if all(deed.only_types for deed in deeds)
+        )
+
     def occupied_at_the_end(self) -> dict[str, str]:
         """Return what is occupied while the city ends: a start must not delay its own stop."""
         stopping = {
@@ -186,6 +212,8 @@ def after(memory: Memory, outcome: Outcome, now: float) -> Memory:
             return after_failed_start(memory, session, now=now, why=outcome.failure)
         case Start(spec):
             return after_start(memory, session, run=outcome.run, provider=spec.provider)
+        case Dismiss() if outcome.failure and not outcome.outage:
+            return after_failed_dialog(memory, session)
         case Stop() if not outcome.failure:
             return after_stop(memory, session)
         case _:

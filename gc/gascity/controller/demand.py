@@ -11,10 +11,45 @@ import os
 import signal
 import subprocess
 import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
+from gascity.controller.messages import Counted, Message
+from gascity.controller.workers import Workers
 from gascity.core.model import PoolSpec
 
 TIMEOUT = 30.0
+
+
+class Demand:
+    """The sizes that the pools of one controller want. Used by the loop's thread alone."""
+
+    def __init__(
+        self, env: Mapping[str, str], workers: Workers, post: Callable[[Message], None]
+    ) -> None:
+        self.sizes: dict[str, int] = {}
+        self._env = dict(env)
+        self._workers = workers
+        self._post = post
+        self._open: set[str] = set()
+
+    def ask(self, pools: Iterable[PoolSpec]) -> None:
+        """Have every pool's check run that is not running."""
+        for pool in pools:
+            if pool.check and pool.name not in self._open:
+                self._open.add(pool.name)
+                self._workers.submit(partial(self._count, pool))
+
+    def take(self, pool: str, size: int | None) -> bool:
+        """Take an answer; tell whether it is another than before."""
+        self._open.discard(pool)
+        if size is None or self.sizes.get(pool) == size:
+            return False
+        self.sizes[pool] = size
+        return True
+
+    def _count(self, pool: PoolSpec) -> None:
+        self._post(Counted(pool.name, ask(pool, self._env)))
 
 
 def ask(pool: PoolSpec, env: dict[str, str], *, timeout: float = TIMEOUT) -> int | None:

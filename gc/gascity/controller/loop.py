@@ -8,36 +8,44 @@ was done to after the look at it began, because that look is older than the deed
 
 from __future__ import annotations
 
-import contextlib
 import queue
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 
-from gascity.controller import demand
 from gascity.controller.act import Hands
+from gascity.controller.chronicle import Chronicle
 from gascity.controller.clock import Clock
 from gascity.controller.deeds import Deeds
+from gascity.controller.demand import Demand
 from gascity.controller.looks import HASTE, Looks
-from gascity.controller.messages import Acted, Asked, Counted, Leave, Looked, Message, Wake
+from gascity.controller.messages import (
+    Acted,
+    Asked,
+    Counted,
+    Happened,
+    Leave,
+    Looked,
+    Message,
+    Read,
+    Wake,
+)
 from gascity.controller.observe import seen_sessions
+from gascity.controller.postbox import Postbox
 from gascity.controller.requests import Requests
+from gascity.controller.screens import ScreenReader, expected_screens
 from gascity.controller.workers import Workers
 from gascity.core.actions import Alert, Event, EventType, SessionAction
 from gascity.core.memory import Memory
-from gascity.core.model import City, Desired, PoolSpec, declared
-from gascity.core.observed import CITY_ID, Observed, Seen, SessionState, Unseen
+from gascity.core.model import City, Desired, declared
+from gascity.core.observed import CITY_ID, Observed, Seen, SessionState, Shown, Unseen
 from gascity.core.plan import Plan, plan
 from gascity.core.views import AgentView
-from gascity.errors import GascityError
 from gascity.journal.store import Journal
-from gascity.patrol.sinks import send
 from gascity.session.provider import SessionProvider, Watch
 
 PACE = 0.005  # each tick costs this much of a budget ...
 BURST = 0.050  # ... of which so much can be spent at once: ten ticks, then two hundred a second
-MOST_UNTOLD = 10_000  # events kept in memory while the journal cannot be written
 
 
 class Controller:
@@ -58,31 +66,37 @@ class Controller:
         self.views: tuple[AgentView, ...] = ()
         self.leaving = ""
         self._providers = providers
-        self._journal = journal
         self._ambient = dict(hands.home.ambient)
-        self._report = report
         self._clock = clock or Clock()
+        self.journal = journal
+        self.postbox = Postbox(journal.nudges)
         self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._workers = Workers()
+        self._chronicle = Chronicle(
+            city, self._ambient, journal, report, self._clock, self._workers
+        )
         self._requests = Requests(self)
         self._looks = Looks(providers, list(declared(city.desired)), self.post)
+        self._screens = ScreenReader(providers, self.post, self._clock.now)
+        self._shown: Mapping[str, Shown] = {}
         self.deeds = Deeds(hands, self._workers, self.post)
         self._closing = False
         self._before: Plan | None = None
-        self._demand: dict[str, int] = {}
-        self._counting: set[str] = set()
+        self._demand = Demand(self._ambient, self._workers, self.post)
         self._news = False
         self._paid_until = 0.0
         self._wake_at: float | None = None
         self._patrol_at = 0.0
-        self._unwritten: list[Event] = []
-        self._journal_lost = False
 
     # --- from other threads
 
     def post(self, message: Message) -> None:
         """Hand the loop a message; safe from any thread and from a signal handler."""
         self._inbox.put(message)
+
+    def tell(self, event: Event) -> None:
+        """Have an event written down; safe from any thread."""
+        self.post(Happened(event))
 
     def wake(self) -> None:
         """Have the loop look soon."""
@@ -94,6 +108,7 @@ class Controller:
         """Run until told to leave; return why."""
         watches = [self._watch(name) for name in self._providers]
         self._record([Event(EventType.CONTROLLER_STARTED)])
+        self._say(*self.postbox.open())
         while not self.leaving:
             self._receive()
             self._mind_the_time()
@@ -103,6 +118,7 @@ class Controller:
             self._write()
         self._record([Event(EventType.CONTROLLER_STOPPED, message=self.leaving)])
         self._write()
+        self._screens.close()
         for watch in watches:
             watch.close()
         return self.leaving
@@ -139,7 +155,11 @@ class Controller:
         return 0.0 if self._closing else self._paid_until - BURST - time.monotonic()
 
     def _timers(self) -> list[float]:
-        timers = [*self.deeds.timers(), *self._requests.deadlines()]
+        timers = [
+            *self.deeds.timers(),
+            *self._requests.deadlines(),
+            *self.postbox.next_end(),
+        ]
         return timers if self._wake_at is None else [*timers, self._wake_at]
 
     def _mind_the_time(self) -> None:
@@ -150,6 +170,7 @@ class Controller:
             self._wake_at = None
             self.deeds.end_rests(now)
             self._requests.expire()
+            self._record(self.postbox.expire(now))
             self._looks.want()
         for looked in self._looks.silent():
             self._looked(looked)
@@ -165,10 +186,13 @@ class Controller:
             case Acted():
                 self._acted(message)
             case Counted(pool, size):
-                self._counting.discard(pool)
-                if size is not None and self._demand.get(pool) != size:
-                    self._demand[pool] = size
+                if self._demand.take(pool, size):
                     self._looks.want()
+            case Happened(event):
+                self._record([event])
+            case Read(shown):
+                self._shown = shown
+                self._news = True
             case Leave(why):
                 self.leaving = why
             case Asked():
@@ -222,13 +246,7 @@ class Controller:
     def _patrol(self, now: float) -> None:
         self._patrol_at = now + self.city.daemon.patrol_interval
         self._looks.want()
-        for pool in self.city.desired.pools:
-            if pool.check and pool.name not in self._counting:
-                self._counting.add(pool.name)
-                self._workers.submit(partial(self._count, pool))
-
-    def _count(self, pool: PoolSpec) -> None:
-        self.post(Counted(pool.name, demand.ask(pool, self._ambient)))
+        self._demand.ask(self.city.desired.pools)
 
     def _looked(self, looked: Looked) -> None:
         was_lost = isinstance(self._looks.seen.get(looked.provider), Unseen)
@@ -263,10 +281,10 @@ class Controller:
         if self._closing:
             self.deeds.begin_the_end(map(_for_the_end, actions))
         else:
-            self.deeds.begin(actions)
+            self.deeds.begin(self.postbox.send(actions))
         for alert in result.actions:
             if isinstance(alert, Alert):
-                self._alert(alert)
+                self._chronicle.alarm(alert)
         self._requests.after_tick()
         if self._closing and self._all_is_gone():
             self.leaving = "the city was stopped"
@@ -280,10 +298,18 @@ class Controller:
         busy = self.deeds.occupied(self._looks.began, now)
         if self.deeds.outran_a_look():
             self._looks.want()
+        sessions = self.sessions()
+        expected = expected_screens(self.city, sessions)
+        self._screens.expect({} if self._closing else expected)
+        unread = expected.keys() - self._shown.keys()
+        queued = self.postbox.first(sessions)
         return Observed(
             dict(self._looks.seen),
-            dict(self._demand),
+            dict(self._demand.sizes),
             self.deeds.occupied_at_the_end() if self._closing else busy,
+            self.deeds.typing(),
+            self._shown,
+            {session: one for session, one in queued.items() if session not in unread},
         )
 
     def _all_is_gone(self) -> bool:
@@ -296,40 +322,22 @@ class Controller:
         memory = self.deeds.end(acted, self.memory, self._clock.now())
         if memory is not None:
             self.memory = memory
-            self._record(outcome.event for outcome in acted.outcomes)
+            for outcome in acted.outcomes:
+                self._say(*self.postbox.done(outcome, self._clock.now()))
         self._looks.want()
 
-    def _alert(self, alert: Alert) -> None:
-        self._record([Event(EventType.ALERT_RAISED, alert.agent, message=alert.text)])
-        settings = self.city.alerts
-        if settings.command:
-            self._workers.submit(
-                partial(send, settings, alert, city=self.city.name, root=self.city.root)
-            )
+    def _say(self, events: Iterable[Event], alerts: Iterable[Alert]) -> None:
+        self._record(events)
+        for alert in alerts:
+            self._chronicle.alarm(alert)
 
     # --- journal
 
     def _record(self, events: Iterable[Event]) -> None:
-        for event in events:
-            self._unwritten.append(event)
-            self._tell(event)
-
-    def _tell(self, event: Event) -> None:
-        with contextlib.suppress(OSError, ValueError):  # a closed terminal must not end it
-            self._report(event)
+        self._chronicle.record(events)
 
     def _write(self) -> None:
-        """Write what happened since the last time, in one transaction; keep it if that fails."""
-        try:
-            self._journal.record(self._clock.now(), self._unwritten, self.memory)
-        except GascityError as problem:  # a full disk must not end the supervision
-            if not self._journal_lost:
-                self._tell(Event(EventType.JOURNAL_LOST, message=problem.message))
-            self._journal_lost = True
-            self._unwritten = self._unwritten[-MOST_UNTOLD:]
-        else:
-            self._journal_lost = False
-            self._unwritten = []
+        self._chronicle.write(self.memory)
 
 
 def _for_the_end(action: SessionAction) -> SessionAction:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from gascity.controller.act import Outcome
-from gascity.core.observed import Observation
+from gascity.core.actions import Event
+from gascity.core.observed import Observation, Shown
 from gascity.errors import GascityError
 
 
@@ -46,6 +47,20 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
+class Read:
+    """What the screens of sessions are read as now: all that are known."""
+
+    shown: Mapping[str, Shown]
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """A worker has something to tell the journal."""
+
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
 class Leave:
     """End the controller and leave the agents alone."""
 
@@ -64,4 +79,4 @@ class Asked:
     answer: Answer
 
 
-Message = Wake | Looked | Acted | Counted | Leave | Asked
+Message = Wake | Looked | Acted | Counted | Read | Happened | Leave | Asked

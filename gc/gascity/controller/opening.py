@@ -75,6 +75,7 @@ def open_provider(city: City, place: Place, name: str) -> SessionProvider:
         city_id=city.desired.city_id,
         state_dir=place.state,
         settings=city.provider_settings.get(name, {}),
+        screens=city.screens,
     )
     return make_provider(name, context)
 

@@ -1,26 +1,28 @@
 """What people ask of a running controller, and when each question can be answered.
 
 Some are answered by the next tick (status), some when the world has come round (stop, restart),
-some by a worker (nudge). Every one is answered: a condition that never comes true ends in an error
-at its deadline, and a question nobody can make sense of ends in one at once.
+some by a worker (a nudge, see `message_requests`). Every one is answered: a condition that never
+comes true ends in an error at its deadline, and a question nobody can make sense of ends in one at
+once.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gascity.agent import START_TIMEOUT, TIMEOUT
+from gascity.controller.message_requests import MessageRequests, specs_of
 from gascity.controller.messages import Answer, Asked
 from gascity.controller.status import status_document
 from gascity.core import memory as remembering
 from gascity.core.actions import Event, EventType
-from gascity.core.model import AgentSpec, declared
+from gascity.core.model import AgentSpec
 from gascity.core.observed import AGENT, Alive
 from gascity.core.views import AgentView, State
-from gascity.errors import GascityError, NotFound, StopTimedOut, UsageError
+from gascity.errors import GascityError, StopTimedOut, UsageError
 
 if TYPE_CHECKING:
     from gascity.controller.loop import Controller
@@ -45,6 +47,7 @@ class Requests:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
         self._waiting: list[_Waiting] = []
+        self._messages = MessageRequests(controller)
 
     def take(self, asked: Asked) -> None:
         """Answer now, or remember to."""
@@ -54,7 +57,7 @@ class Requests:
             "stop": self._stop,
             "stop_agents": self._stop_agents,
             "restart": self._restart,
-            "nudge": self._nudge,
+            **self._messages.methods,
         }
         method = methods.get(asked.method)
         try:
@@ -125,7 +128,7 @@ class Requests:
 
     def _stop_agents(self, asked: Asked) -> None:
         controller = self._controller
-        specs = self._specs(asked.params)
+        specs = specs_of(self._controller, asked.params)
         memory = controller.memory
         for spec in specs:
             memory = remembering.hold(memory, spec.session, remembering.HELD)
@@ -158,26 +161,8 @@ class Requests:
         self._wait(asked, ready, patience, late)
 
     def _restart(self, asked: Asked) -> None:
-        restart = _Restart(self._controller, self._specs(asked.params))
+        restart = _Restart(self._controller, specs_of(self._controller, asked.params))
         self._wait(asked, restart.ready, START_TIMEOUT + TIMEOUT, restart.late)
-
-    def _nudge(self, asked: Asked) -> None:
-        specs = self._specs(asked.params)
-        text = asked.params.get("text")
-        if len(specs) != 1 or not isinstance(text, str):
-            raise UsageError("a nudge has one agent and a text")
-        spec = specs[0]
-        provider = self._controller.provider(spec.provider)
-
-        def job() -> None:
-            try:
-                asked.answer({"delivery": provider.nudge(spec.session, text, timeout=TIMEOUT)})
-            except GascityError as problem:
-                asked.answer(problem)
-            except Exception as problem:  # noqa: BLE001  a provider is foreign code: its bug is an answer
-                asked.answer(GascityError(f"{type(problem).__name__}: {problem}"))
-
-        self._controller.submit(job)
 
     def _wait(
         self,
@@ -189,16 +174,6 @@ class Requests:
         deadline = self._controller.now() + patience
         self._waiting.append(_Waiting(ready, asked.answer, deadline, late))
         self._controller.look_again()
-
-    def _specs(self, params: Mapping[str, object]) -> Sequence[AgentSpec]:
-        names = params.get("agents")
-        if not isinstance(names, list) or not names:
-            raise UsageError("agents must be a list of names")
-        known = {spec.name: spec for spec in declared(self._controller.city.desired)}
-        unknown = [name for name in names if not isinstance(name, str) or name not in known]
-        if unknown:
-            raise NotFound(f'this controller knows no agent "{unknown[0]}"')
-        return [known[name] for name in names]
 
 
 class _Restart:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gascity.core.model import AgentSpec
+from gascity.core.nudges import QueuedNudge
+from gascity.screens.reading import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +69,43 @@ class Undrain:
 
 
 @dataclass(frozen=True, slots=True)
+class Dismiss:
+    """Answer the dialog that the screen rule `rule` knows, as `policy` says."""
+
+    session: str
+    provider: str
+    agent: str
+    backend: str
+    rule: str
+    policy: Policy
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Nudge:
+    """Deliver a message that has been waiting."""
+
+    session: str
+    provider: str
+    agent: str
+    nudge: QueuedNudge
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Alert:
-    """Tell a person. `key` is equal for the same trouble of the same agent."""
+    """Tell a person. `key` is equal for the same trouble of the same agent.
+
+    `screen` is what the agent shows, where that says more than words.
+    """
 
     key: str
     agent: str
     text: str
+    screen: str = ""
 
 
-SessionAction = Start | Stop | Drain | Undrain
+SessionAction = Start | Stop | Drain | Undrain | Dismiss | Nudge
 Action = SessionAction | Alert
 
 
@@ -100,14 +130,23 @@ class EventType(StrEnum):
     PROVIDER_BACK = "provider_back"
     JOURNAL_LOST = "journal_lost"
     ALERT_RAISED = "alert_raised"
+    DIALOG_ANSWERED = "dialog_answered"
+    DIALOG_FAILED = "dialog_failed"
+    NUDGE_QUEUED = "nudge_queued"
+    NUDGE_SUBMITTED = "nudge_submitted"
+    NUDGE_REFUSED = "nudge_refused"
+    NUDGE_UNVERIFIED = "nudge_unverified"
+    NUDGE_EXPIRED = "nudge_expired"
+    NUDGE_CANCELLED = "nudge_cancelled"
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened, for the journal."""
+    """Something that happened, for the journal. `detail` is what does not fit into a line."""
 
     type: EventType
     agent: str = ""
     session: str = ""
     run: str = ""
     message: str = ""
+    detail: str = ""

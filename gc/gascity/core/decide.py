@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 
 from gascity.core import restarts
 from gascity.core.actions import Action, Alert, Drain, Event, EventType, Start, Stop, Undrain
+from gascity.core.doing import doing
 from gascity.core.memory import AgentMemory, not_later, pardon
 from gascity.core.model import AgentSpec
+from gascity.core.nudges import QueuedNudge
 from gascity.core.observed import (
     CITY_ID,
     CONFIG_HASH,
@@ -23,8 +25,10 @@ from gascity.core.observed import (
     Alive,
     Exited,
     SessionState,
+    Shown,
 )
 from gascity.core.views import AgentView, State
+from gascity.screens.reading import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,8 @@ def decide(
     city_id: str,
     waits_for: str,
     now: float,
+    shown: Shown | None = None,
+    queued: QueuedNudge | None = None,
 ) -> Decision:
     """Decide about an agent whose provider answered and whose session nobody is busy with."""
     if state is not None and state.meta.get(CITY_ID) != city_id:
@@ -89,7 +95,7 @@ def decide(
         case Surplus():
             decision = _unwanted(spec, Unwanted(State.STOPPED, wish.why), state, memory)
         case Wanted() if lives and state is not None:
-            decision = _living(spec, state, memory, now)
+            decision = _living(spec, state, memory, now, shown, queued)
         case Wanted():
             decision = _dead(spec, state, memory, waits_for, now)
     return replace(decision, events=(*events, *decision.events)) if events else decision
@@ -164,7 +170,14 @@ def _surplus(
     return Decision(memory, view, (drain,), wake_at=until)
 
 
-def _living(spec: AgentSpec, state: SessionState, memory: AgentMemory, now: float) -> Decision:
+def _living(
+    spec: AgentSpec,
+    state: SessionState,
+    memory: AgentMemory,
+    now: float,
+    shown: Shown | None,
+    queued: QueuedNudge | None,
+) -> Decision:
     if memory.ended_at is not None or memory.drain_since is not None:
         memory = replace(memory, ended_at=None, drain_since=None)
     if memory.recycle and memory.recycle == state.run:
@@ -174,25 +187,38 @@ def _living(spec: AgentSpec, state: SessionState, memory: AgentMemory, now: floa
     if state.run and state.meta.get(STARTING) == state.run:
         return _replace(spec, state, memory, "its start was cut off")
     if state.meta.get(CONFIG_HASH) != spec.fingerprint:
-        return _drifted(spec, state, memory, now)
+        return _drifted(spec, state, memory, now, shown)
     if memory.drift_since is not None:
         memory = replace(memory, drift_since=None)
-    late = "it never showed its prompt" if state.meta.get(READY) == "timeout" else ""
-    view = _view(spec, memory, State.READY, late, state)
+    found, memory = doing(spec, state, shown, queued, memory, now)
+    late = "it never showed its prompt" if shown is None and _never_ready(state) else ""
+    view = _view(spec, memory, found.state, found.reason or late, state, next_at=found.next_at)
     if state.run and state.meta.get(DRAIN) == state.run:
         if spec.pool:
             undrain = Undrain(spec.session, spec.provider, spec.name, "it is needed again")
             return Decision(memory, view, (undrain,))
         return Decision(memory, replace(view, state=State.DRAINING, reason="asked to drain"))
-    return Decision(memory, view)
+    return Decision(memory, view, found.actions, wake_at=found.wake_at)
 
 
-def _drifted(spec: AgentSpec, state: SessionState, memory: AgentMemory, now: float) -> Decision:
+def _never_ready(state: SessionState) -> bool:
+    return state.meta.get(READY) == "timeout"
+
+
+def _drifted(
+    spec: AgentSpec,
+    state: SessionState,
+    memory: AgentMemory,
+    now: float,
+    shown: Shown | None,
+) -> Decision:
     since = memory.drift_since if memory.drift_since is not None else now
     until = since + spec.drift_patience
-    if state.attached and until > now:
+    works = shown is not None and shown.reading.kind is Kind.WORKING
+    if (state.attached or works) and until > now:
         memory = replace(memory, drift_since=since)
-        why = "its configuration changed; somebody is attached, so it waits"
+        reason = "somebody is attached" if state.attached else "it is working"
+        why = f"its configuration changed; {reason}, so it waits"
         view = _view(spec, memory, State.READY, why, state, next_at=until, drift=True)
         return Decision(memory, view, wake_at=until)
     return _replace(spec, state, memory, "its configuration changed")

@@ -18,7 +18,8 @@ class AgentMemory:
     `run` is the incarnation believed to live, on `provider`; `counted` the one whose end was
     counted. `restarts` are the times at which it was restarted after a crash, `failures` those at
     which a start failed. `held` says why a person wants it down; the empty string: nobody does.
-    `recycle` is the incarnation a person wants replaced.
+    `recycle` is the incarnation a person wants replaced. `dialog_tries` counts how often the dialog
+    on its screen was answered in vain; `told` is the trouble a person was told of.
     """
 
     run: str = ""
@@ -36,6 +37,8 @@ class AgentMemory:
     recycle: str = ""
     drift_since: float | None = None
     drain_since: float | None = None
+    dialog_tries: int = 0
+    told: str = ""
 
 
 FRESH = AgentMemory()
@@ -82,6 +85,12 @@ def after_stop(memory: Memory, session: str) -> Memory:
         session,
         replace(memory.of(session), run="", recycle="", drift_since=None, drain_since=None),
     )
+
+
+def after_failed_dialog(memory: Memory, session: str) -> Memory:
+    """A dialog was answered, and is still there."""
+    old = memory.of(session)
+    return memory.with_agent(session, replace(old, dialog_tries=old.dialog_tries + 1))
 
 
 def hold(memory: Memory, session: str, why: str) -> Memory:

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from gascity.screens.rules import RuleBook
+
 
 class PromptMode(StrEnum):
     """How the first prompt reaches the agent."""
@@ -30,7 +32,10 @@ class CopyEntry:
 
 @dataclass(frozen=True, slots=True)
 class StartupHints:
-    """How to bring a session up. All zero means: create it and go."""
+    """How to bring a session up. All zero means: create it and go.
+
+    `dialogs` says what to do about dialogs of these names, where that is not what their rules say.
+    """
 
     ready_prompt_prefix: str = ""
     ready_delay_ms: int = 0
@@ -42,6 +47,7 @@ class StartupHints:
     session_setup_script: str = ""
     overlay_dir: str = ""
     copy_files: tuple[CopyEntry, ...] = ()
+    dialogs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +85,8 @@ class AgentSpec:
     `name` is `[dir/]name`; `session` the session name, the key of everything. `base_command` is
     the command line without a prompt; `prompt` its content, with templates expanded. `greets`
     says that a beacon is sent even when the prompt is empty. `env` is the declared environment
-    only; `pass_env` names what is taken from the controller's.
+    only; `pass_env` names what is taken from the controller's. `dialogs` is what to do about
+    dialogs, by their names, where that is not what their rules say.
     """
 
     name: str
@@ -103,6 +110,7 @@ class AgentSpec:
     restarts: RestartPolicy = RestartPolicy()
     drift_patience: float = 120.0
     pool: str = ""
+    dialogs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +175,7 @@ class City:
     """A whole `city.toml`, resolved. `root` is the folder it stands in.
 
     `chose_provider` says that someone named the default provider; else it stands for `auto`.
+    `screens` are the rules by which the screens of its agents are read.
     """
 
     name: str
@@ -178,3 +187,4 @@ class City:
     chose_provider: bool = False
     provider_settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    screens: RuleBook = field(default_factory=RuleBook)

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gascity.core.nudges import QueuedNudge
+from gascity.screens.reading import Reading
+
 # Keys of session metadata that mean something to the controller.
 CITY_ID = "GC_CITY_ID"
 AGENT = "GC_AGENT"
@@ -17,7 +20,11 @@ CONFIG = "GC_CONFIG"
 BEACON = "GC_BEACON"
 RUN = "GC_RUN"
 STARTING = "GC_STARTING"
+BACKEND = "GC_BACKEND"  # whose rules its screen is read by
+PROMPT = "GC_PROMPT"  # what its prompt begins with, for a backend without rules
 READY = "GC_READY"  # "yes", or "timeout" when the prompt was never seen
+NUDGED = "GC_NUDGED"  # what became of the first message, when it was not submitted
+DIALOGS = "GC_DIALOGS"  # the dialogs answered while it started: one JSON object a line
 DRAIN = "GC_DRAIN"
 DRAINED = "GC_DRAINED"
 RESTART_REQUESTED = "GC_RESTART_REQUESTED"
@@ -83,6 +90,20 @@ class SessionState:
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """What the screen of the incarnation `run` was read as, with the rows at its bottom.
+
+    `since` is when the reading became what it is, `still` when the screen last changed.
+    """
+
+    run: str
+    reading: Reading
+    since: float
+    still: float
+    bottom: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """The provider answered: these sessions exist, and no others."""
 
@@ -105,9 +126,14 @@ class Observed:
 
     `providers` maps a provider's name to its answer; a provider that was not asked is missing,
     which counts as not knowing. `demand` is the wanted size of each pool whose check answered.
-    `busy` says of each session something is being done to right now what that is.
+    `busy` says of each session something is being done to right now what that is; those of them
+    that are only typed at are `typed_at`. `shown` holds what screens were read as, `queued` the
+    first message that waits for each session.
     """
 
     providers: Mapping[str, Observation] = field(default_factory=dict)
     demand: Mapping[str, int] = field(default_factory=dict)
     busy: Mapping[str, str] = field(default_factory=dict)
+    typed_at: frozenset[str] = frozenset()
+    shown: Mapping[str, Shown] = field(default_factory=dict)
+    queued: Mapping[str, QueuedNudge] = field(default_factory=dict)

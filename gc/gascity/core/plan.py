@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from gascity.core.actions import Action, Event
 from gascity.core.decide import Decision, Surplus, Unwanted, Wanted, Wish, decide
+from gascity.core.doing import doing
 from gascity.core.memory import AgentMemory, Memory
 from gascity.core.model import AgentSpec, Desired, PoolSpec, declared
 from gascity.core.observed import (
@@ -23,6 +24,7 @@ from gascity.core.observed import (
     Observed,
     Seen,
     SessionState,
+    Shown,
     Unseen,
 )
 from gascity.core.views import AgentView, State
@@ -54,6 +56,7 @@ def plan(
     decisions = []
     for spec, wish in wishes(desired, observed, memory):
         state, remembered = session_of(spec, observed), memory.of(spec.session)
+        shown, queued = observed.shown.get(spec.session), observed.queued.get(spec.session)
         last = known.get(spec.session)
         if (
             last is not None
@@ -61,6 +64,8 @@ def plan(
             and last.wish is wish
             and last.state is state
             and last.memory is remembered
+            and last.shown is shown
+            and queued is None
             and spec.session not in observed.busy
             and sees(observed, spec.provider)
         ):
@@ -69,7 +74,7 @@ def plan(
             decision = _about(spec, wish, desired, observed, memory, now)
         decisions.append(decision)
         if state is not None and not spec.depends_on and _is_quiet(decision, remembered):
-            settled[spec.session] = _Settled(spec, wish, state, remembered, decision)
+            settled[spec.session] = _Settled(spec, wish, state, remembered, shown, decision)
     decisions += [
         _orphan(state, provider, desired, memory, now)
         for provider, state in _orphans(desired, observed)
@@ -90,13 +95,17 @@ class _Settled:
     wish: Wish
     state: SessionState
     memory: AgentMemory
+    shown: Shown | None
     decision: Decision
 
 
 def _is_quiet(decision: Decision, memory: AgentMemory) -> bool:
     """Tell whether nothing happens, nothing was learnt, and time alone changes nothing."""
     quiet = not decision.actions and not decision.events and decision.wake_at is None
-    return quiet and decision.memory is memory and decision.view.state is State.READY
+    return quiet and decision.memory is memory and decision.view.state in _QUIET
+
+
+_QUIET = (State.READY, State.WORKING)
 
 
 def _gather(
@@ -140,6 +149,8 @@ def _about(
     """Decide about one agent, or say why nothing can be decided."""
     known = memory.of(spec.session)
     busy = observed.busy.get(spec.session)
+    if busy is not None and (view := _typed_at(spec, known, observed, now)) is not None:
+        return Decision(known, view)
     if busy is not None:
         state = State.STARTING if isinstance(wish, Wanted) else State.DRAINING
         return Decision(known, _plain(spec, known, state, busy, session_of(spec, observed)))
@@ -158,7 +169,20 @@ def _about(
                 city_id=desired.city_id,
                 waits_for=_blocker(spec, desired, observed),
                 now=now,
+                shown=observed.shown.get(spec.session),
+                queued=observed.queued.get(spec.session),
             )
+
+
+def _typed_at(
+    spec: AgentSpec, known: AgentMemory, observed: Observed, now: float
+) -> AgentView | None:
+    """Return how an agent stands that is only being typed at: as it did before."""
+    session = session_of(spec, observed)
+    if spec.session not in observed.typed_at or session is None:
+        return None
+    found, _ = doing(spec, session, observed.shown.get(spec.session), None, known, now)
+    return _plain(spec, known, found.state, found.reason, session)
 
 
 _NOT_ASKED = Unseen("it was not asked")

@@ -17,10 +17,11 @@ from dataclasses import asdict, dataclass, fields
 from gascity.core.actions import Event, EventType
 from gascity.core.memory import AgentMemory, Memory
 from gascity.errors import GascityError
+from gascity.journal.nudges import TABLE, NudgeQueue
 
-SCHEMA = 1
+SCHEMA = 2
 PATIENCE = 0.25  # for another process to finish writing; the loop must not wait longer
-_TABLES = """
+_TABLES = f"""
 CREATE TABLE event (
     number  INTEGER PRIMARY KEY AUTOINCREMENT,
     at      REAL NOT NULL,
@@ -28,11 +29,14 @@ CREATE TABLE event (
     agent   TEXT NOT NULL,
     session TEXT NOT NULL,
     run     TEXT NOT NULL,
-    message TEXT NOT NULL
+    message TEXT NOT NULL,
+    detail  TEXT NOT NULL DEFAULT ''
 );
 CREATE TABLE agent_memory (session TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE pool_memory (name TEXT PRIMARY KEY, size INTEGER NOT NULL) WITHOUT ROWID;
+{TABLE};
 """
+_SINCE_1 = f"ALTER TABLE event ADD COLUMN detail TEXT NOT NULL DEFAULT ''; {TABLE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ class Journal:
         except sqlite3.DatabaseError as problem:
             raise self._damaged(str(problem)) from problem
         self._saved = Memory()
+        self.nudges = NudgeQueue(self._db)
 
     def close(self) -> None:
         """Let the file go."""
@@ -67,14 +72,14 @@ class Journal:
 
     def record(self, at: float, events: Iterable[Event], memory: Memory) -> None:
         """Write a tick's events and what is remembered after it, together or not at all."""
-        rows = [(at, *map(_clean, (e.type, e.agent, e.session, e.run, e.message))) for e in events]
+        rows = [(at, *map(_clean, _texts(e))) for e in events]
         if not rows and memory == self._saved:
             return
         try:
             self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany(
-                "INSERT INTO event (at, type, agent, session, run, message)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO event (at, type, agent, session, run, message, detail)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
                 rows,
             )
             self._save(memory)
@@ -108,12 +113,12 @@ class Journal:
     def entries(self, *, after: int = 0, limit: int = 1000) -> Iterator[Entry]:
         """Yield events in order, those numbered above `after`."""
         rows = self._db.execute(
-            "SELECT number, at, type, agent, session, run, message FROM event"
+            "SELECT number, at, type, agent, session, run, message, detail FROM event"
             " WHERE number > ? ORDER BY number LIMIT ?",
             (after, limit),
         )
-        for number, at, kind, agent, session, run, message in rows:
-            yield Entry(number, at, Event(EventType(kind), agent, session, run, message))
+        for number, at, kind, *texts in rows:
+            yield Entry(number, at, Event(EventType(kind), *texts))
 
     def _save(self, memory: Memory) -> None:
         changed = [
@@ -141,7 +146,7 @@ class Journal:
         self._db.execute("BEGIN IMMEDIATE")
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         if version != SCHEMA:
-            for statement in _TABLES.split(";"):
+            for statement in (_SINCE_1 if version == 1 else _TABLES).split(";"):
                 self._db.execute(statement)
             self._db.execute(f"PRAGMA user_version = {SCHEMA}")
         self._db.execute("COMMIT")
@@ -151,6 +156,10 @@ class Journal:
             f"{self._path} cannot be used: {why}",
             hint="move it away to begin without its history; the agents are not affected",
         )
+
+
+def _texts(event: Event) -> tuple[str, ...]:
+    return (event.type, event.agent, event.session, event.run, event.message, event.detail)
 
 
 def _clean(text: str) -> str:

@@ -18,6 +18,8 @@ TIMEOUT = 30.0
 def send(settings: AlertSettings, alert: Alert, *, city: str, root: str) -> bool:
     """Run the alert command; tell whether it took the alert."""
     body = {"city": city, "agent": alert.agent, "key": alert.key, "text": alert.text}
+    if alert.screen:
+        body["screen"] = alert.screen
     try:
         done = subprocess.run(
             ["/bin/sh", "-c", settings.command],

@@ -11,12 +11,15 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from gascity.core.model import SessionConfig
 from gascity.core.observed import Alive, Exited, SessionState
 from gascity.errors import GascityError
+from gascity.screens.rules import RuleBook
+from gascity.screens.screen import Screen
+from gascity.session.terminal import Terminal
 
 
 class Delivery(StrEnum):
@@ -30,17 +33,34 @@ class Delivery(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a text, and what says so.
+
+    `text` is what was sent, after everything that could act was taken out of it or made harmless;
+    `attempts` counts how often it was submitted, `elapsed` the seconds that took.
+    """
+
+    delivery: Delivery
+    evidence: str = ""
+    text: str = ""
+    attempts: int = 0
+    elapsed: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class CityContext:
     """Which city a provider works for, and where it may keep state.
 
     `state_dir` is the city's `.gc` folder; a provider makes a folder of its own in it.
-    `settings` is its table `[session.NAME]`.
+    `settings` is its table `[session.NAME]`; `screens` are the rules its agents' screens are read
+    by, found by the backend that a session's metadata names.
     """
 
     city: str
     city_id: str
     state_dir: str
     settings: Mapping[str, object]
+    screens: RuleBook = field(default_factory=RuleBook)
 
 
 SeenCallback = Callable[[Mapping[str, SessionState], float], None]
@@ -158,8 +178,35 @@ class SessionProvider(ABC):
         """
 
     @abstractmethod
-    def nudge(self, name: str, text: str, *, timeout: float) -> Delivery:
-        """Hand `text` to the agent as one message and submit it."""
+    def nudge(
+        self, name: str, text: str, *, timeout: float, wait: bool = False, raw: bool = False
+    ) -> Receipt:
+        """Hand `text` to the agent as one message, submit it, and look for proof.
+
+        An agent that cannot take it now (a dialog, a limit, somebody's draft) is not typed at: that
+        is `REFUSED`, at once or, with `wait`, when the time is up. Control characters are left out,
+        and what the agent would take for a command is made harmless, unless it is `raw`.
+        """
+
+    def terminal(self, name: str) -> Terminal | None:  # noqa: ARG002  the default has none
+        """Return the session's terminal; None where sessions have none."""
+        return None
+
+    def screens(
+        self, names: Sequence[str], *, since: float | None = None, timeout: float
+    ) -> Mapping[str, Screen]:
+        """Return what several sessions show; those without a screen are left out.
+
+        So are those that are known to have shown nothing new after `since`, in seconds since the
+        epoch. A provider that can tell in fewer steps overrides this.
+        """
+        del since
+        found = {name: self.terminal(name) for name in names}
+        return {
+            name: terminal.look(timeout=timeout)
+            for name, terminal in found.items()
+            if terminal is not None
+        }
 
     @abstractmethod
     def send_keys(self, name: str, keys: Sequence[str], *, timeout: float) -> None:
@@ -232,6 +279,8 @@ class SessionProvider(ABC):
             observed.BEACON,
             observed.RUN,
             observed.STARTING,
+            observed.BACKEND,
+            observed.PROMPT,
             observed.DRAIN,
             observed.DRAINED,
             observed.RESTART_REQUESTED,

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gascity.core.model import SessionConfig
-from gascity.core.observed import READY, Exited, Life
+from gascity.core.observed import NUDGED, READY, Exited, Life
 from gascity.errors import ProviderError, SessionNotFound, StartFailed
-from gascity.session.provider import Delivery
+from gascity.session.provider import Delivery, Receipt
+from gascity.session.readiness import Stand
 
 LONGEST_WAIT = 60.0  # seconds for the prompt to appear
-NUDGE_WAIT = 5.0
+NUDGE_WAIT = 20.0
 LINES = 120  # of output, in which the prompt is looked for
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.2
 
@@ -55,14 +56,11 @@ class Target(Protocol):
     def peek(self, lines: int, *, timeout: float) -> str:
         """Return the last lines it showed."""
 
-    def intervene(self, screen: str, *, timeout: float) -> bool:
-        """Do what the screen asks for before it can be ready (dismiss a dialog).
+    def stand(self, *, timeout: float) -> Stand:
+        """Look how far it is, and do what its screen asks for before it can be ready."""
 
-        True when something was done or is to be waited for: the screen does not count then.
-        """
-
-    def nudge(self, text: str, *, timeout: float) -> Delivery:
-        """Hand over a message."""
+    def nudge(self, text: str, *, wait: bool, timeout: float) -> Receipt:
+        """Hand over a message, as soon as it can be taken if it may wait."""
 
     def set_meta(self, key: str, value: str, *, timeout: float) -> None:
         """Store a value with the session."""
@@ -87,16 +85,6 @@ def bring_up(
     never shows its prompt counts as started, with `GC_READY` = "timeout".
     """
     _Start(name, config, target, now() + timeout, now, sleep).run()
-
-
-def shows_prompt(screen: str, prefix: str) -> bool:
-    """Tell whether one of the lines begins with the prompt; no-break spaces count as blanks."""
-    wanted = _plain(prefix)
-    return any(_plain(line).startswith(wanted) for line in screen.split("\n"))
-
-
-def _plain(text: str) -> str:
-    return text.replace("\N{NO-BREAK SPACE}", " ").strip()
 
 
 class _Start:
@@ -150,31 +138,41 @@ class _Start:
         if script:
             ran = self._target.run_script(script, timeout=self._left())
             self._check("session_setup_script", script, ran)
+        ready = True
         if hints.ready_prompt_prefix or hints.ready_delay_ms:
             ready = self._await_readiness()
             self._target.set_meta(READY, "yes" if ready else "timeout", timeout=self._left())
         if hints.nudge:
             self._check_alive()
-            self._target.nudge(hints.nudge, timeout=min(self._left(), NUDGE_WAIT))
+            self._greet(hints.nudge, wait=ready)
         if hints != type(hints)():
             self._check_alive()
 
     def _await_readiness(self) -> bool:
-        """Wait for the prompt, else for the delay; False when the prompt did not come."""
-        prefix = self._hints.ready_prompt_prefix
-        wait = LONGEST_WAIT if prefix else self._hints.ready_delay_ms / 1000
-        until = self._now() + min(wait, self._left() * 0.9)  # the steps that follow need time too
+        """Wait until it is ready, or for the delay where that cannot be told; False when not."""
+        began = self._now()
+        longest = min(LONGEST_WAIT, self._left() * 0.9)  # the steps that follow need time too
         pause = _FIRST_PAUSE
         while True:
             self._check_alive()
-            screen = self._target.peek(LINES, timeout=self._left())
-            busy = self._target.intervene(screen, timeout=self._left())
-            if prefix and not busy and shows_prompt(screen, prefix):
-                return True
+            stand = self._target.stand(timeout=self._left())
+            if stand in (Stand.READY, Stand.STUCK):
+                return stand is Stand.READY
+            blind = stand is Stand.UNKNOWN
+            delay = self._hints.ready_delay_ms / 1000
+            until = began + (min(delay, longest) if blind else longest)
             if self._now() >= until:
-                return not prefix
+                return blind
             self._sleep(max(0.0, min(pause, until - self._now())))
             pause = min(pause * 1.3, _LONGEST_PAUSE)
+
+    def _greet(self, text: str, *, wait: bool) -> None:
+        """Deliver the first message; what became of it is kept, for who can deliver it later."""
+        limit = min(self._left() * 0.9, NUDGE_WAIT)
+        receipt = self._target.nudge(text, wait=wait, timeout=limit)
+        if receipt.delivery is not Delivery.SUBMITTED:
+            said = f"{receipt.delivery}: {receipt.evidence}"
+            self._target.set_meta(NUDGED, said, timeout=self._left())
 
     def _check_alive(self) -> None:
         life = self._target.life(timeout=self._left())

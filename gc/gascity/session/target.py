@@ -7,7 +7,10 @@ from collections.abc import Callable
 from gascity.core.model import SessionConfig
 from gascity.core.observed import Exited, Life
 from gascity.session.local import LocalFolder
-from gascity.session.provider import Delivery, SessionProvider
+from gascity.session.provider import Receipt, SessionProvider
+from gascity.session.readiness import Stand, shows_prompt
+
+LINES = 120  # of output, in which the prompt is looked for
 
 
 class LocalTarget(LocalFolder):
@@ -39,14 +42,17 @@ class LocalTarget(LocalFolder):
         """Return the last lines it printed."""
         return self._provider.peek(self._name, lines, timeout=timeout)
 
-    def intervene(self, screen: str, *, timeout: float) -> bool:
-        """Do nothing: here are no dialogs to answer."""
-        del screen, timeout
-        return False
+    def stand(self, *, timeout: float) -> Stand:
+        """Tell whether it has printed its prompt."""
+        prefix = self._config.hints.ready_prompt_prefix
+        if not prefix:
+            return Stand.UNKNOWN
+        shown = self.peek(LINES, timeout=timeout)
+        return Stand.READY if shows_prompt(shown, prefix) else Stand.NOT_YET
 
-    def nudge(self, text: str, *, timeout: float) -> Delivery:
+    def nudge(self, text: str, *, wait: bool, timeout: float) -> Receipt:
         """Hand over a message."""
-        return self._provider.nudge(self._name, text, timeout=timeout)
+        return self._provider.nudge(self._name, text, timeout=timeout, wait=wait)
 
     def set_meta(self, key: str, value: str, *, timeout: float) -> None:
         """Store a value with the session."""

@@ -1,10 +1,16 @@
-"""A message as it may be typed into a session: text, and nothing that acts."""
+"""A message as it may be typed into a session: text, and nothing that acts.
+
+A nudge is a message, never a command: it may carry another agent's words.
+"""
 
 from __future__ import annotations
 
 import re
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+from gascity.screens.rules import Talk
+
+# And halves of characters, which stand for bytes that were no text.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def message(text: str) -> str:
@@ -13,3 +19,16 @@ def message(text: str) -> str:
     An escape sequence in it could end a paste, press a key, or worse.
     """
     return _CONTROLS.sub("", text.replace("\r\n", "\n")).rstrip("\n")
+
+
+def spoken(text: str, talk: Talk, *, raw: bool = False) -> str:
+    """Return a message as an agent's input box can take it.
+
+    What the agent would take for a command, or for an unfinished line, gets a visible prefix or
+    suffix; not when it is `raw`.
+    """
+    said = message(text).replace("\t", talk.tab)
+    for defuse in () if raw else talk.defuse:
+        if defuse.when.search(said):
+            said = f"{defuse.prefix}{said}{defuse.suffix}"
+    return said

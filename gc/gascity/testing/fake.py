@@ -25,13 +25,16 @@ from gascity.errors import (
     StartFailed,
     StopTimedOut,
 )
+from gascity.screens.screen import Screen
 from gascity.session.provider import (
     CityContext,
     Delivery,
+    Receipt,
     SeenCallback,
     SessionProvider,
     Watch,
 )
+from gascity.session.terminal import Terminal
 
 
 @dataclass(slots=True)
@@ -50,6 +53,31 @@ class FakeSession:
     copied: list[tuple[str, str]] = field(default_factory=list)
     interrupts: int = 0
     attached: int = 0
+    reacts: Callable[[FakeSession, str], None] | None = None
+
+
+class FakeTerminal:
+    """Shows all that a session printed. Keys are noted, and told to what `reacts` to them."""
+
+    def __init__(self, session: FakeSession) -> None:
+        self._session = session
+
+    def look(self, *, timeout: float) -> Screen:
+        alive = isinstance(self._session.life, Alive)
+        rows = tuple(self._session.shown)
+        return Screen(rows, alive=alive, attached=self._session.attached)
+
+    def press(self, keys: Sequence[str], *, timeout: float) -> None:
+        for key in keys:
+            self._session.keys.append(key)
+            if self._session.reacts is not None:
+                self._session.reacts(self._session, key)
+
+    def paste(self, text: str, *, timeout: float) -> None:
+        self._session.received.append(text)
+
+    def wake(self, *, timeout: float) -> None:
+        pass
 
 
 class FakeWorld:
@@ -168,15 +196,21 @@ class FakeProvider(SessionProvider):
         self._known(name)
         raise NotSupported("a session in memory has no terminal to give")
 
-    def nudge(self, name: str, text: str, *, timeout: float) -> Delivery:
+    def nudge(
+        self, name: str, text: str, *, timeout: float, wait: bool = False, raw: bool = False
+    ) -> Receipt:
         session = self._find(name)
         if session is None or not isinstance(session.life, Alive):
-            return Delivery.ABSENT
+            return Receipt(Delivery.ABSENT)
         with self.world.changed:
             session.received.append(text)
             session.shown += text.splitlines()
             session.activity = self.world.now()
-        return Delivery.SUBMITTED
+        return Receipt(Delivery.SUBMITTED, text=text, attempts=1)
+
+    def terminal(self, name: str) -> Terminal | None:
+        session = self._find(name)
+        return None if session is None else FakeTerminal(session)
 
     def send_keys(self, name: str, keys: Sequence[str], *, timeout: float) -> None:
         session = self._find(name)

@@ -4,128 +4,24 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.integration.controller.stage import CITY, Bench, agent, up
 
-from gascity.agent import Home
-from gascity.controller.act import Hands
-from gascity.controller.loop import Controller
-from gascity.controller.messages import Asked, Leave
+from gascity.controller.messages import Asked
 from gascity.core.actions import Event, EventType
 from gascity.core.model import (
-    AgentSpec,
-    City,
-    DaemonSettings,
-    Desired,
     PoolSpec,
-    RestartPolicy,
     SessionConfig,
     StartupHints,
 )
 from gascity.core.observed import CITY_ID, CONFIG_HASH, RUN, STARTING, SessionState
 from gascity.errors import GascityError, ProviderUnavailable, StopTimedOut
 from gascity.journal.store import Journal
-from gascity.session.provider import CityContext
 from gascity.testing.eventually import eventually
-from gascity.testing.fake import FakeProvider, FakeWorld
-
-CITY = "c0ffee"
-
-
-@dataclass
-class Running:
-    """A controller on a thread of its own, with what it told."""
-
-    controller: Controller
-    events: list[Event] = field(default_factory=list)
-
-    def ask(self, method: str, **params: object) -> Any:  # noqa: ANN401  a JSON value
-        answers: list[object] = []
-        self.controller.post(Asked(method, params, answers.append))
-        eventually(lambda: answers, within=20)
-        if isinstance(answers[0], GascityError):
-            raise answers[0]
-        return answers[0]
-
-    def states(self) -> dict[str, str]:
-        return {agent["name"]: agent["state"] for agent in self.ask("status")["agents"]}
-
-    def told(self, kind: EventType) -> list[Event]:
-        return [event for event in self.events if event.type is kind]
-
-
-@dataclass
-class Bench:
-    """Makes controllers over one world and one journal."""
-
-    folder: Path
-    world: FakeWorld = field(default_factory=FakeWorld)
-    alive: list[tuple[Controller, threading.Thread]] = field(default_factory=list)
-    make: type[FakeProvider] = FakeProvider
-    pools: tuple[PoolSpec, ...] = ()
-
-    def run(self, *specs: AgentSpec) -> Running:
-        city = City(
-            name="c",
-            root=str(self.folder),
-            desired=Desired("c", CITY, specs, self.pools),
-            daemon=DaemonSettings(patrol_interval=0.2, shutdown_timeout=0.5),
-        )
-        provider = self.make(CityContext("c", CITY, "", {}), self.world)
-        hands = Hands({"fake": provider}, Home("c", CITY, "/c", {}), 0.5, str(self.folder / "runs"))
-        ready = threading.Event()
-        made: list[Running] = []
-
-        def body() -> None:
-            journal = Journal(str(self.folder / "city.db"))
-            events: list[Event] = []
-            controller = Controller(city, {"fake": provider}, journal, hands, report=events.append)
-            made.append(Running(controller, events))
-            ready.set()
-            controller.run()
-            journal.close()
-
-        thread = threading.Thread(target=body, daemon=True)
-        thread.start()
-        ready.wait()
-        self.alive.append((made[0].controller, thread))
-        return made[0]
-
-    def end(self) -> None:
-        for controller, thread in self.alive:
-            controller.post(Leave("the test is over"))
-            thread.join(10)
-            assert not thread.is_alive()
-        self.alive.clear()
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    made = Bench(tmp_path)
-    yield made
-    made.end()
-
-
-def agent(name: str, **changes: object) -> AgentSpec:
-    spec = AgentSpec(
-        name=name,
-        session=f"gc-c-{name}",
-        provider="fake",
-        backend="",
-        base_command="true",
-        work_dir="/",
-        fingerprint="f",
-        restarts=RestartPolicy(max_restarts=2, window=3600, first_delay=0.01, longest_delay=0.05),
-    )
-    return replace(spec, **changes)  # type: ignore[arg-type]  # the tests name real fields
-
-
-def up(running: Running, *names: str) -> Callable[[], bool]:
-    return lambda: all(running.states().get(name) == "ready" for name in names)
+from gascity.testing.fake import FakeProvider
 
 
 def test_a_city_comes_up_and_a_crash_is_healed(bench: Bench) -> None:
@@ -323,7 +219,7 @@ def test_a_report_that_cannot_be_written_does_not_end_the_controller(bench: Benc
     def closed_terminal(_: Event) -> None:
         raise BrokenPipeError
 
-    running.controller._report = closed_terminal
+    running.controller._chronicle._report = closed_terminal
     bench.world.crash("gc-c-mayor", code=1)
 
     eventually(lambda: len(bench.world.starts) == 2 and up(running, "mayor")())

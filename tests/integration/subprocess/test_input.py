@@ -22,7 +22,7 @@ def test_a_text_of_any_size_arrives_whole(city: City, size: int) -> None:
 
     told = provider.nudge("a", "x" * size, timeout=LIMIT)
 
-    assert told is Delivery.SUBMITTED
+    assert told.delivery is Delivery.SUBMITTED
     eventually(lambda: provider.peek("a", 0, timeout=LIMIT).startswith(str(size + 1)))
 
 
@@ -33,7 +33,7 @@ def test_a_text_nobody_reads_is_not_called_submitted(city: City) -> None:
     began = time.monotonic()
     told = provider.nudge("a", "hello", timeout=0.2)
 
-    assert told is Delivery.UNVERIFIED
+    assert told.delivery is Delivery.UNVERIFIED
     assert time.monotonic() - began < 2
 
 
@@ -41,13 +41,13 @@ def test_a_text_without_room_is_refused_as_a_whole(city: City) -> None:
     provider = city.provider()
     command = f"while [ ! -e go ]; do sleep 0.01; done; exec {sys.executable} -c '{READER}'"
     provider.start("a", city.config(command), timeout=LIMIT)
-    assert provider.nudge("a", "first", timeout=0.1) is Delivery.UNVERIFIED
+    assert provider.nudge("a", "first", timeout=0.1).delivery is Delivery.UNVERIFIED
 
     refused = provider.nudge("a", "y" * 60_000, timeout=0.2)
     (city.work / "go").touch()
 
-    assert refused is Delivery.REFUSED
-    assert provider.nudge("a", "last", timeout=LIMIT) is Delivery.SUBMITTED
+    assert refused.delivery is Delivery.REFUSED
+    assert provider.nudge("a", "last", timeout=LIMIT).delivery is Delivery.SUBMITTED
     eventually(lambda: provider.peek("a", 0, timeout=LIMIT) == "6 fir\n5 las")
 
 
@@ -55,7 +55,7 @@ def test_a_text_larger_than_any_pipe_is_refused(city: City) -> None:
     provider = city.provider()
     provider.start("a", city.config("cat > /dev/null"), timeout=LIMIT)
 
-    assert provider.nudge("a", "x" * 2_000_000, timeout=5) is Delivery.REFUSED
+    assert provider.nudge("a", "x" * 2_000_000, timeout=5).delivery is Delivery.REFUSED
 
 
 def test_a_program_that_closed_its_input_refuses(city: City) -> None:
@@ -63,7 +63,7 @@ def test_a_program_that_closed_its_input_refuses(city: City) -> None:
     provider.start("a", city.config("exec sleep 1000 < /dev/null"), timeout=LIMIT)
 
     told = eventually(
-        lambda: provider.nudge("a", "hello", timeout=0.2) is Delivery.REFUSED, within=LIMIT
+        lambda: provider.nudge("a", "hello", timeout=0.2).delivery is Delivery.REFUSED, within=LIMIT
     )
 
     assert told

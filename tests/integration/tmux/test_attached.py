@@ -48,7 +48,7 @@ def test_two_attached_clients_both_see_a_nudge(city: City) -> None:
     terminals = [city.attach("a"), city.attach("a")]
     eventually(lambda: attached(provider, "a") == 2)
 
-    assert provider.nudge("a", "hello both", timeout=LIMIT) in HANDED_OVER
+    assert provider.nudge("a", "hello both", timeout=LIMIT).delivery in HANDED_OVER
 
     assert eventually(city.heard) == ["hello both"]
     for terminal in terminals:
@@ -142,7 +142,7 @@ def test_a_persons_config_does_no_harm(city: City, tmp_path: Path, text: str) ->
     later = city.provider()
 
     assert eventually(lambda: later.peek("a", 3, timeout=LIMIT)) == "up"
-    assert later.nudge("a", "hello", timeout=LIMIT) in HANDED_OVER
+    assert later.nudge("a", "hello", timeout=LIMIT).delivery in HANDED_OVER
     assert eventually(city.heard) == ["hello"]
     assert later.observe(timeout=LIMIT)["a"].meta == {"KEY": "value"}
     eventually(lambda: later.observe(timeout=LIMIT)["b"].life == Exited(3))

@@ -43,7 +43,7 @@ def test_a_text_arrives_as_it_is(city: City, text: str) -> None:
     provider = city.provider()
     provider.start("a", city.config(SCRIBE), timeout=LIMIT)
 
-    assert provider.nudge("a", text, timeout=LIMIT) in HANDED_OVER
+    assert provider.nudge("a", text, timeout=LIMIT).delivery in HANDED_OVER
 
     assert eventually(city.heard) == [text]
     assert city.sessions() == ["a"]
@@ -149,7 +149,7 @@ def test_a_dead_pane_is_not_counted_as_running(city: City) -> None:
     assert not provider.is_running("a", timeout=LIMIT)
     assert not provider.process_alive("a", [], timeout=LIMIT)
     assert provider.list_running("", timeout=LIMIT) == []
-    assert provider.nudge("a", "hello", timeout=LIMIT) is Delivery.ABSENT
+    assert provider.nudge("a", "hello", timeout=LIMIT).delivery is Delivery.ABSENT
     assert provider.observe(timeout=LIMIT)["a"].life == Exited(3)
 
 

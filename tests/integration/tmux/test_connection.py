@@ -26,7 +26,7 @@ def test_a_closed_connection_is_made_again(city: City) -> None:
     os.kill(client, signal.SIGKILL)
     eventually(lambda: not lives(client))
 
-    assert provider.nudge("a", "hello", timeout=LIMIT) in HANDED_OVER
+    assert provider.nudge("a", "hello", timeout=LIMIT).delivery in HANDED_OVER
 
     assert eventually(city.heard) == ["hello"]
     assert len(city.clients()) == 1

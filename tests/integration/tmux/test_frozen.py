@@ -70,7 +70,7 @@ def test_frozen_server_what_was_refused_never_happens_later(city: City) -> None:
             with pytest.raises(ProviderUnavailable):
                 provider.start("b", city.config("sleep 1000"), timeout=0.2)
 
-    assert provider.nudge("a", "after", timeout=LIMIT) in HANDED_OVER
+    assert provider.nudge("a", "after", timeout=LIMIT).delivery in HANDED_OVER
 
     assert eventually(city.heard) == ["after"]
     assert city.sessions() == ["a"]

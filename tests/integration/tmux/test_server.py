@@ -210,7 +210,7 @@ def test_a_city_that_was_never_started_has_no_server(city: City) -> None:
 
     assert provider.observe(timeout=LIMIT) == {}
     provider.stop("a", grace=1, timeout=LIMIT)
-    assert provider.nudge("a", "hello", timeout=LIMIT) is Delivery.ABSENT
+    assert provider.nudge("a", "hello", timeout=LIMIT).delivery is Delivery.ABSENT
     assert not city.on_socket()
     assert not city.home.exists()
 

@@ -41,7 +41,7 @@ def test_prefix_match_stop_leaves_worker_10_alone(city: City, tenth: Provider) -
 
 
 def test_prefix_match_a_nudge_does_not_reach_worker_10(city: City, tenth: Provider) -> None:
-    assert tenth.nudge("worker-1", "not for you", timeout=LIMIT) is Delivery.ABSENT
+    assert tenth.nudge("worker-1", "not for you", timeout=LIMIT).delivery is Delivery.ABSENT
     tenth.send_keys("worker-1", ["x", "Enter"], timeout=LIMIT)
     tenth.interrupt("worker-1", timeout=LIMIT)
     tenth.nudge("worker-10", "for you", timeout=LIMIT)
@@ -102,7 +102,7 @@ def test_a_session_renamed_by_a_person_is_found_and_stopped_under_its_true_name(
     with pytest.raises(SessionExists):
         provider.start("a", city.config(SCRIBE), timeout=LIMIT)
     assert provider.get_meta("a", "KEY", timeout=LIMIT) == "value"
-    assert provider.nudge("a", "hello", timeout=LIMIT) in HANDED_OVER
+    assert provider.nudge("a", "hello", timeout=LIMIT).delivery in HANDED_OVER
     assert eventually(city.heard) == ["hello"]
 
     provider.stop("a", grace=1, timeout=LIMIT)
@@ -132,7 +132,7 @@ def test_a_foreign_session_with_our_name_is_refused_and_left_alone(city: City) -
     provider.stop("a", grace=0.1, timeout=LIMIT)
 
     assert provider.observe(timeout=LIMIT) == {}
-    assert provider.nudge("a", "hello", timeout=LIMIT) is Delivery.ABSENT
+    assert provider.nudge("a", "hello", timeout=LIMIT).delivery is Delivery.ABSENT
     assert lives(foreign)
     assert city.sessions() == ["a"]
     assert city.records() == []
@@ -158,7 +158,7 @@ def test_a_split_pane_and_a_second_window_do_not_confuse(city: City) -> None:
     city.tmux("new-window", "-t", "=a:", "echo person; sleep 1000")
 
     assert eventually(lambda: provider.peek("a", 5, timeout=LIMIT)) == "agent"
-    assert provider.nudge("a", "hello", timeout=LIMIT) in HANDED_OVER
+    assert provider.nudge("a", "hello", timeout=LIMIT).delivery in HANDED_OVER
     assert eventually(city.heard) == ["hello"]
     assert list(provider.observe(timeout=LIMIT)) == ["a"]
     assert pid_of(provider, "a") == agent

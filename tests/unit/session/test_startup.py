@@ -13,8 +13,9 @@ from gascity.core.model import CopyEntry, SessionConfig, StartupHints
 from gascity.core.observed import READY, Alive, Exited, Life
 from gascity.errors import SessionExists, StartFailed
 from gascity.session.local import LocalFolder, run_shell
-from gascity.session.provider import Delivery
-from gascity.session.startup import Ran, bring_up, shows_prompt
+from gascity.session.provider import Delivery, Receipt
+from gascity.session.readiness import Stand, shows_prompt
+from gascity.session.startup import Ran, bring_up
 
 
 class Stage:
@@ -48,6 +49,7 @@ class Stage:
         self.time += seconds
 
     def bring_up(self, hints: StartupHints, timeout: float = 100.0) -> None:
+        self._hints = hints
         config = SessionConfig("agent", "/work", hints=hints)
         bring_up("a", config, self, timeout=timeout, now=self.now, sleep=self.sleep)
 
@@ -77,13 +79,17 @@ class Stage:
     def peek(self, lines: int, *, timeout: float) -> str:
         return next((s for t, s in sorted(self._screens.items())[::-1] if t <= self.time), "")
 
-    def intervene(self, screen: str, *, timeout: float) -> bool:
+    def stand(self, *, timeout: float) -> Stand:
         self._dialogs -= 1
-        return self._dialogs >= 0
+        prefix = self._hints.ready_prompt_prefix
+        if not prefix:
+            return Stand.UNKNOWN
+        ready = self._dialogs < 0 and shows_prompt(self.peek(1, timeout=timeout), prefix)
+        return Stand.READY if ready else Stand.NOT_YET
 
-    def nudge(self, text: str, *, timeout: float) -> Delivery:
+    def nudge(self, text: str, *, wait: bool, timeout: float) -> Receipt:
         self.steps.append(f"nudge {text}")
-        return Delivery.SUBMITTED
+        return Receipt(Delivery.SUBMITTED)
 
     def set_meta(self, key: str, value: str, *, timeout: float) -> None:
         self.meta[key] = value

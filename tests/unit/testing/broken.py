@@ -14,7 +14,7 @@ from typing import ClassVar
 from gascity.core.model import SessionConfig, StartupHints
 from gascity.core.observed import Alive, SessionState
 from gascity.errors import ProviderUnavailable, SessionExists, SessionNotFound
-from gascity.session.provider import CityContext, Delivery, SeenCallback, Watch
+from gascity.session.provider import CityContext, Delivery, Receipt, SeenCallback, Watch
 from gascity.testing.fake import FakeProvider, FakeSession, FakeWorld
 from gascity_subprocess.provider import Provider
 
@@ -177,9 +177,11 @@ class ShufflingProvider(FakeProvider):
 class BoastfulProvider(FakeProvider):
     """Calls everything delivered."""
 
-    def nudge(self, name: str, text: str, *, timeout: float) -> Delivery:
+    def nudge(
+        self, name: str, text: str, *, timeout: float, wait: bool = False, raw: bool = False
+    ) -> Receipt:
         super().nudge(name, text, timeout=timeout)
-        return Delivery.SUBMITTED
+        return Receipt(Delivery.SUBMITTED)
 
 
 class PoliteProvider(FakeProvider):
@@ -253,17 +255,21 @@ class SlowProvider(Provider):
 class MumblingProvider(Provider):
     """Changes what it is told to say."""
 
-    def nudge(self, name: str, text: str, *, timeout: float) -> Delivery:
+    def nudge(
+        self, name: str, text: str, *, timeout: float, wait: bool = False, raw: bool = False
+    ) -> Receipt:
         return super().nudge(name, text.upper(), timeout=timeout)
 
 
 class InterleavingProvider(Provider):
     """Hands a message over line by line."""
 
-    def nudge(self, name: str, text: str, *, timeout: float) -> Delivery:
+    def nudge(
+        self, name: str, text: str, *, timeout: float, wait: bool = False, raw: bool = False
+    ) -> Receipt:
         for line in text.split("\n"):
             super().nudge(name, line, timeout=timeout)
-        return Delivery.SUBMITTED
+        return Receipt(Delivery.SUBMITTED)
 
 
 class CarelessProvider(Provider):

@@ -67,7 +67,7 @@ class AbsenceRules(Contract):
     def test_asking_about_an_unknown_session_says_that_it_is_not_there(
         self, provider: SessionProvider, name: str
     ) -> None:
-        assert provider.nudge(name, "hello", timeout=self.limit) is Delivery.ABSENT
+        assert provider.nudge(name, "hello", timeout=self.limit).delivery is Delivery.ABSENT
         assert provider.get_meta(name, "KEY", timeout=self.limit) is None
         assert provider.last_activity(name, timeout=self.limit) is None
         with pytest.raises(SessionNotFound):
@@ -87,7 +87,7 @@ class AbsenceRules(Contract):
         provider.start(name, config(), timeout=self.limit)
         provider.stop(name, grace=5.0, timeout=self.limit)
 
-        assert provider.nudge(name, "hello", timeout=self.limit) is Delivery.ABSENT
+        assert provider.nudge(name, "hello", timeout=self.limit).delivery is Delivery.ABSENT
         assert provider.last_activity(name, timeout=self.limit) is None
         with pytest.raises(SessionNotFound):
             provider.peek(name, 10, timeout=self.limit)

@@ -241,7 +241,7 @@ class NameRules(Contract):
         assert not provider.is_running(mine, timeout=self.limit)
         assert not provider.process_alive(mine, [], timeout=self.limit)
         assert provider.get_meta(mine, "KEY", timeout=self.limit) is None
-        assert provider.nudge(mine, "for another", timeout=self.limit) is Delivery.ABSENT
+        assert provider.nudge(mine, "for another", timeout=self.limit).delivery is Delivery.ABSENT
         with pytest.raises(SessionNotFound):
             provider.set_meta(mine, "KEY", "changed", timeout=self.limit)
         assert witness.living(token) == before

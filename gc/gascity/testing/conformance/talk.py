@@ -26,7 +26,7 @@ class TalkRules(Contract):
     ) -> None:
         provider.start(name, config(), timeout=self.limit)
 
-        answer = provider.nudge(name, "hello there", timeout=self.limit)
+        answer = provider.nudge(name, "hello there", timeout=self.limit).delivery
 
         assert answer in HANDED_OVER
         eventually(lambda: "hello there" in provider.peek(name, 10, timeout=self.limit))
@@ -39,7 +39,7 @@ class TalkRules(Contract):
         witness.kill(token, signal.SIGKILL)
         eventually(lambda: not provider.is_running(name, timeout=self.limit))
 
-        answer = provider.nudge(name, "anyone there?", timeout=self.limit)
+        answer = provider.nudge(name, "anyone there?", timeout=self.limit).delivery
 
         assert answer in {Delivery.ABSENT, Delivery.REFUSED}
 

@@ -90,7 +90,7 @@ class TextRules(Contract):
     def test_a_nudge_arrives_unchanged_and_is_submitted(
         self, provider: SessionProvider, name: str, received: Callable[[], str], text: str
     ) -> None:
-        answer = provider.nudge(name, text, timeout=self.limit)
+        answer = provider.nudge(name, text, timeout=self.limit).delivery
 
         assert answer in HANDED_OVER
         eventually(lambda: received().endswith("\n"))
@@ -140,7 +140,7 @@ class TextRules(Contract):
         eventually((work / "up").exists)
 
         begun = time.monotonic()
-        answer = together([lambda: provider.nudge(name, "x" * 1_000_000, timeout=2.0)])
+        answer = together([lambda: provider.nudge(name, "x" * 1_000_000, timeout=2.0).delivery])
 
         assert time.monotonic() - begun < 10.0
         assert answer != [Delivery.SUBMITTED]
@@ -188,4 +188,4 @@ def _as_typed(data: bytes) -> str:
 def _nudge(
     rules: Contract, provider: SessionProvider, name: str, text: str
 ) -> Callable[[], Delivery]:
-    return lambda: provider.nudge(name, text, timeout=rules.limit)
+    return lambda: provider.nudge(name, text, timeout=rules.limit).delivery

@@ -1,0 +1,94 @@
+"""What happened, told to whoever watches and written down; and alarms, told to people.
+
+A journal that cannot be written must not end the supervision: what is untold is kept, and written
+when it can be. Screens that go with an event lose the secrets their agent was given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+
+from gascity.controller.clock import Clock
+from gascity.controller.workers import Workers
+from gascity.core.actions import Alert, Event, EventType
+from gascity.core.fingerprint import conceal, secret_values
+from gascity.core.memory import Memory
+from gascity.core.model import City, declared
+from gascity.errors import GascityError
+from gascity.journal.store import Journal
+from gascity.patrol.sinks import send
+
+MOST_UNTOLD = 10_000  # events kept in memory while the journal cannot be written
+
+
+class Chronicle:
+    """The way of one controller's events to its journal. Used by the loop's thread alone."""
+
+    def __init__(
+        self,
+        city: City,
+        ambient: Mapping[str, str],
+        journal: Journal,
+        report: Callable[[Event], None],
+        clock: Clock,
+        workers: Workers,
+    ) -> None:
+        self._city = city
+        self._ambient = ambient
+        self._journal = journal
+        self._report = report
+        self._clock = clock
+        self._workers = workers
+        self._unwritten: list[Event] = []
+        self._lost = False
+
+    def record(self, events: Iterable[Event]) -> None:
+        """Tell of events now; `write` keeps them."""
+        for event in events:
+            told = event
+            if event.detail:
+                hidden = self._secrets(event.agent)
+                told = replace(event, detail=conceal(event.detail, hidden))
+            self._unwritten.append(told)
+            self._tell(told)
+
+    def alarm(self, alert: Alert) -> None:
+        """Tell a person, by the means the city has for that."""
+        hidden = self._secrets(alert.agent)
+        alert = replace(
+            alert, text=conceal(alert.text, hidden), screen=conceal(alert.screen, hidden)
+        )
+        event = Event(EventType.ALERT_RAISED, alert.agent, message=alert.text, detail=alert.screen)
+        self.record([event])
+        city = self._city
+        if city.alerts.command:
+            job = partial(send, city.alerts, alert, city=city.name, root=city.root)
+            self._workers.submit(job)
+
+    def write(self, memory: Memory) -> None:
+        """Write what happened since the last time, in one transaction; keep it if that fails."""
+        try:
+            self._journal.record(self._clock.now(), self._unwritten, memory)
+        except GascityError as problem:  # a full disk must not end the supervision
+            if not self._lost:
+                self._tell(Event(EventType.JOURNAL_LOST, message=problem.message))
+            self._lost = True
+            self._unwritten = self._unwritten[-MOST_UNTOLD:]
+        else:
+            self._lost = False
+            self._unwritten = []
+
+    def _secrets(self, agent: str) -> tuple[str, ...]:
+        """Return the secret values that an agent of this name was given."""
+        env: dict[str, str] = {}
+        for spec in declared(self._city.desired):
+            if spec.name == agent:
+                env |= {key: self._ambient.get(key, "") for key in spec.pass_env} | dict(spec.env)
+        return secret_values(env)
+
+    def _tell(self, event: Event) -> None:
+        with contextlib.suppress(OSError, ValueError):  # a closed terminal must not end it
+            self._report(event)

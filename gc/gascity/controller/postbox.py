@@ -1,0 +1,149 @@
+"""The messages that wait for their agents, from the queue to the outcome.
+
+A message is marked as on its way before it is typed. What the mark is still on when a controller
+begins may have arrived: a person is told, and it is not sent again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+
+from gascity.controller.act import Outcome
+from gascity.core.actions import Alert, Event, EventType, Nudge, SessionAction
+from gascity.core.nudges import NudgeState, QueuedNudge
+from gascity.core.observed import SessionState
+from gascity.errors import GascityError
+from gascity.journal.nudges import NudgeQueue
+from gascity.session.provider import Delivery
+
+LEFT_OVER = "the controller ended while it was being delivered"
+TOO_LATE = "its agent could not take it in time"
+DAY = 86_400.0
+
+
+class Postbox:
+    """The open messages of one controller. Used by the loop's thread alone."""
+
+    def __init__(self, queue: NudgeQueue) -> None:
+        self._queue = queue
+        self._open: dict[int, QueuedNudge] = {}
+        self._refused: dict[int, str] = {}
+
+    def open(self) -> tuple[list[Event], list[Alert]]:
+        """Take up what an earlier controller left; return what has to be said of it."""
+        events, alerts = [], []
+        for nudge in self._queue.open():
+            if nudge.state is NudgeState.SENDING:
+                self._queue.mark(nudge.number, NudgeState.UNVERIFIED, LEFT_OVER)
+                events.append(_event(EventType.NUDGE_UNVERIFIED, nudge, LEFT_OVER))
+                alerts.append(_unproven(nudge, LEFT_OVER))
+            else:
+                self._open[nudge.number] = nudge
+        return events, alerts
+
+    def add(self, nudge: QueuedNudge) -> Event:
+        """Take a message that is in the queue now; return the event."""
+        self._open[nudge.number] = nudge
+        return _event(EventType.NUDGE_QUEUED, nudge, "it waits for its agent")
+
+    def forget(self, number: int) -> None:
+        """Leave a message that was taken back."""
+        self._open.pop(number, None)
+
+    def first(self, sessions: Mapping[str, SessionState]) -> dict[str, QueuedNudge]:
+        """Return the oldest message for each session that can be sent.
+
+        One that was for an incarnation which is gone is given up.
+        """
+        found: dict[str, QueuedNudge] = {}
+        for number in sorted(self._open):
+            nudge = self._open[number]
+            session = sessions.get(nudge.session)
+            if session is not None and nudge.run not in ("", session.run):
+                self._end(nudge, NudgeState.CANCELLED, "the incarnation it was for is gone")
+            else:
+                found.setdefault(nudge.session, nudge)
+        return {
+            session: nudge for session, nudge in found.items() if nudge.state is NudgeState.PENDING
+        }
+
+    def expire(self, now: float) -> list[Event]:
+        """Give up what has waited too long; return what has to be said of it."""
+        events = []
+        for nudge in list(self._open.values()):
+            if nudge.expires_at <= now and nudge.state is NudgeState.PENDING:
+                self._end(nudge, NudgeState.EXPIRED, TOO_LATE)
+                events.append(_event(EventType.NUDGE_EXPIRED, nudge, TOO_LATE))
+        return events
+
+    def next_end(self) -> list[float]:
+        """Return when messages expire."""
+        return [nudge.expires_at for nudge in self._open.values()]
+
+    def send(self, actions: Iterable[SessionAction]) -> list[SessionAction]:
+        """Mark the messages among these actions as on their way; leave out what cannot be."""
+        return [action for action in actions if not isinstance(action, Nudge) or self._mark(action)]
+
+    def _mark(self, action: Nudge) -> bool:
+        nudge = self._open.get(action.nudge.number)
+        if nudge is None:
+            return False
+        try:
+            self._queue.mark(nudge.number, NudgeState.SENDING)
+        except GascityError:
+            return False  # sent without a mark, it could be sent twice
+        return True
+
+    def done(self, outcome: Outcome, now: float) -> tuple[list[Event], list[Alert]]:
+        """Take the outcome of an action; return what has to be said of it."""
+        if not isinstance(outcome.action, Nudge):
+            kept, alerts = self._keep(outcome, now) if outcome.unsaid else ([], [])
+            return [outcome.event, *outcome.also, *kept], alerts
+        nudge = self._open.get(outcome.action.nudge.number)
+        if nudge is None:
+            return [], []
+        receipt = outcome.receipt
+        if receipt is not None and receipt.delivery is Delivery.SUBMITTED:
+            self._end(nudge, NudgeState.SUBMITTED, receipt.evidence)
+            return [outcome.event], []
+        doubtful = receipt is None and not outcome.outage  # what raises an outage has typed nothing
+        if doubtful or (receipt is not None and receipt.delivery is Delivery.UNVERIFIED):
+            why = receipt.evidence if receipt is not None else outcome.failure
+            self._end(nudge, NudgeState.UNVERIFIED, why)
+            return [_event(EventType.NUDGE_UNVERIFIED, nudge, why)], [_unproven(nudge, why)]
+        self._note(nudge, NudgeState.PENDING, outcome.failure)
+        known = self._refused.get(nudge.number) == outcome.failure
+        self._refused[nudge.number] = outcome.failure
+        return ([] if known else [outcome.event]), []
+
+    def _keep(self, started: Outcome, now: float) -> tuple[list[Event], list[Alert]]:
+        """Keep the first message of an agent that could not take it while it started."""
+        agent, session = started.event.agent, started.action.session
+        try:
+            nudge = self._queue.add(
+                agent, session, started.unsaid, at=now, expires_at=now + DAY, run=started.run
+            )
+        except GascityError as problem:
+            text = f"the first message of {agent} was neither delivered nor kept: {problem.message}"
+            return [], [Alert(f"nudge:{session}", agent, text)]
+        return [self.add(nudge)], []
+
+    def _note(self, nudge: QueuedNudge, state: NudgeState, evidence: str) -> None:
+        # What cannot be noted stays "on its way", and is not sent again by the next controller.
+        with contextlib.suppress(GascityError):
+            self._queue.mark(nudge.number, state, evidence, attempts=1)
+
+    def _end(self, nudge: QueuedNudge, state: NudgeState, evidence: str) -> None:
+        self._note(nudge, state, evidence)
+        self._open.pop(nudge.number, None)
+        self._refused.pop(nudge.number, None)
+
+
+def _event(kind: EventType, nudge: QueuedNudge, why: str) -> Event:
+    return Event(kind, nudge.agent, nudge.session, message=f"message {nudge.number}: {why}")
+
+
+def _unproven(nudge: QueuedNudge, why: str) -> Alert:
+    text = f"message {nudge.number} for {nudge.agent} may not have arrived: {why}"
+    return Alert(f"nudge:{nudge.number}", nudge.agent, text)

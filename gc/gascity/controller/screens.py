@@ -1,0 +1,145 @@
+"""Reading the screens of the living agents, on a thread of its own.
+
+Only what was drawn since the last time is asked for, only what changed is read again, and the loop
+hears only of what is read as something else than before.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from gascity.controller.messages import Message, Read
+from gascity.core.model import City, declared
+from gascity.core.observed import Alive, SessionState, Shown
+from gascity.errors import GascityError
+from gascity.screens.classify import classify
+from gascity.screens.rules import Rules
+from gascity.screens.screen import Screen
+from gascity.session.provider import SessionProvider
+
+INTERVAL = 1.0
+TIMEOUT = 5.0
+KEPT_ROWS = 15  # at the bottom of a screen, for an alert
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A session whose screen is to be read: its incarnation, its provider and its rules."""
+
+    run: str
+    provider: str
+    rules: Rules
+
+
+def expected_screens(city: City, sessions: Mapping[str, SessionState]) -> dict[str, Expected]:
+    """Return the living sessions whose backend has rules for its screen."""
+    found = {}
+    for spec in declared(city.desired):
+        state = sessions.get(spec.session)
+        rules = city.screens.by_backend.get(spec.backend)
+        if rules is not None and state is not None and isinstance(state.life, Alive):
+            found[spec.session] = Expected(state.run, spec.provider, rules)
+    return found
+
+
+class ScreenReader:
+    """Reads until closed. `expect` says which screens there are."""
+
+    def __init__(
+        self,
+        providers: Mapping[str, SessionProvider],
+        post: Callable[[Message], None],
+        now: Callable[[], float],
+        interval: float = INTERVAL,
+    ) -> None:
+        self._providers = providers
+        self._post = post
+        self._now = now
+        self._interval = interval
+        self._expected: Mapping[str, Expected] = {}
+        self._screens: dict[str, Screen] = {}
+        self._shown: dict[str, Shown] = {}
+        self._read_at: dict[str, float] = {}
+        self._wanted = threading.Event()
+        self._ended = False
+        self._thread: threading.Thread | None = None
+
+    def expect(self, expected: Mapping[str, Expected]) -> None:
+        """Say which sessions live now; a new one is read at once."""
+        news = any(
+            name not in self._expected or self._expected[name].run != one.run
+            for name, one in expected.items()
+        )
+        self._expected = expected
+        if expected and self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="screens", daemon=True)
+            self._thread.start()
+        if news:
+            self._wanted.set()
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._ended = True
+        self._wanted.set()
+
+    def _run(self) -> None:
+        while not self._ended:
+            self._wanted.clear()
+            if self._read(self._expected):
+                self._post(Read(dict(self._shown)))
+            self._wanted.wait(self._interval)
+
+    def _read(self, expected: Mapping[str, Expected]) -> bool:
+        """Read what may have changed; tell whether something is read as something else."""
+        changed = self._forget(expected)
+        for provider in sorted({one.provider for one in expected.values()}):
+            mine = {name: one for name, one in expected.items() if one.provider == provider}
+            began = time.time()
+            try:
+                screens = self._providers[provider].screens(
+                    list(mine), since=self._since(provider, mine), timeout=TIMEOUT
+                )
+            except GascityError:
+                continue  # the looks of the loop say so
+            except Exception:  # noqa: BLE001, S112  a provider is foreign code: its bug is an outage
+                continue
+            self._read_at[provider] = began
+            for name, screen in screens.items():
+                changed = self._take(name, mine[name], screen) or changed
+        return changed
+
+    def _since(self, provider: str, mine: Mapping[str, Expected]) -> float | None:
+        if any(name not in self._shown for name in mine):
+            return None
+        return self._read_at.get(provider)
+
+    def _forget(self, expected: Mapping[str, Expected]) -> bool:
+        gone = [
+            name
+            for name, shown in self._shown.items()
+            if name not in expected or expected[name].run != shown.run
+        ]
+        for name in gone:
+            del self._shown[name], self._screens[name]
+        return bool(gone)
+
+    def _take(self, name: str, one: Expected, screen: Screen) -> bool:
+        before, last = self._shown.get(name), self._screens.get(name)
+        if not screen.alive:
+            return False
+        if before is not None and last is not None and _same(screen, last):
+            return False
+        now = self._now()
+        reading = classify(screen, one.rules, now)
+        self._screens[name] = screen
+        same = before is not None and before.reading.matters == reading.matters
+        since = before.since if same and before is not None else now
+        self._shown[name] = Shown(one.run, reading, since, now, screen.bottom(KEPT_ROWS))
+        return not same or reading.kind is None
+
+
+def _same(screen: Screen, other: Screen) -> bool:
+    return screen.rows == other.rows and screen.title == other.title

@@ -1,0 +1,137 @@
+"""What a living agent does, by its screen, and what follows from that.
+
+An agent at its prompt is given the message that waits for it. A dialog that a rule knows is
+answered, unless a person is there or is to be asked. Whatever only a person can mend is told to
+one, once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gascity.core.actions import Action, Alert, Dismiss, Nudge
+from gascity.core.memory import AgentMemory
+from gascity.core.model import AgentSpec
+from gascity.core.nudges import QueuedNudge
+from gascity.core.observed import SessionState, Shown
+from gascity.core.views import State
+from gascity.screens.reading import Kind, Policy, Reading
+
+BLOCKED_AFTER = 10.0  # seconds for which an unknown screen must stand still
+MOST_TRIES = 3  # to answer one dialog
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """How the agent stands, and what to do about it. `trouble` is what a person must be told."""
+
+    state: State
+    reason: str = ""
+    next_at: float | None = None
+    actions: tuple[Action, ...] = ()
+    wake_at: float | None = None
+    trouble: str = ""
+
+
+READY = Doing(State.READY)
+
+
+def doing(
+    spec: AgentSpec,
+    state: SessionState,
+    shown: Shown | None,
+    queued: QueuedNudge | None,
+    memory: AgentMemory,
+    now: float,
+) -> tuple[Doing, AgentMemory]:
+    """Return what the agent does, and the memory with what a person was told of it."""
+    if shown is not None and shown.run != state.run:
+        shown = None  # of its former self
+    found = READY if shown is None else _by_screen(spec, state, shown, memory, now)
+    if shown is None or shown.reading.kind is not Kind.DIALOG:
+        memory = replace(memory, dialog_tries=0) if memory.dialog_tries else memory
+    if queued is not None and (shown is None or _is_free(shown.reading, now)):
+        why = f"message {queued.number} waits for it"
+        nudge = Nudge(spec.session, spec.provider, spec.name, queued, why)
+        found = replace(found, actions=(*found.actions, nudge))
+    if found.trouble != memory.told:
+        memory = replace(memory, told=found.trouble)
+        if found.trouble:
+            found = replace(found, actions=(*found.actions, _alert(spec, found, shown)))
+    return found, memory
+
+
+def _by_screen(
+    spec: AgentSpec, state: SessionState, shown: Shown, memory: AgentMemory, now: float
+) -> Doing:
+    reading = shown.reading
+    match reading.kind:
+        case Kind.READY:
+            return READY
+        case Kind.ERROR:
+            return Doing(State.READY, f"its last turn failed: {reading.evidence}")
+        case Kind.WORKING:
+            return Doing(State.WORKING)
+        case Kind.WAITING:
+            why = f"it waits for a person: {reading.evidence}"
+            return Doing(State.WAITING, why, trouble=f"waiting:{reading.rule}")
+        case Kind.AUTH:
+            why = f"it is not logged in: {reading.evidence}"
+            return Doing(State.AUTH, why, trouble=f"auth:{reading.rule}")
+        case Kind.LIMITED:
+            return _limited(reading, now)
+        case Kind.DIALOG:
+            return _dialog(spec, state, reading, memory)
+        case None:
+            return _unread(shown, now)
+
+
+def _limited(reading: Reading, now: float) -> Doing:
+    until = reading.until
+    if until is not None and until <= now:
+        return Doing(State.READY, "its limit has ended")
+    why = f"its limit is used up: {reading.evidence}"
+    return Doing(State.LIMITED, why, next_at=until, wake_at=until, trouble="limited")
+
+
+def _dialog(spec: AgentSpec, state: SessionState, reading: Reading, memory: AgentMemory) -> Doing:
+    policy = Policy(spec.dialogs.get(reading.rule, reading.policy or Policy.ASK))
+    name = f'the dialog "{reading.rule}"'
+    if policy is Policy.ASK:
+        why = f"{name} waits for a person"
+        return Doing(State.WAITING, why, trouble=f"dialog:{reading.rule}")
+    if memory.dialog_tries >= MOST_TRIES:
+        why = f"{name} is still there after {memory.dialog_tries} tries to answer it"
+        return Doing(State.BLOCKED, why, trouble=f"dialog:{reading.rule}")
+    if state.attached:
+        return Doing(State.WAITING, f"{name} is left to the person who is attached")
+    why = f"{name} is in its way"
+    dismiss = Dismiss(
+        spec.session, spec.provider, spec.name, spec.backend, reading.rule, policy, why
+    )
+    return Doing(State.BLOCKED, f"{name} is being answered", actions=(dismiss,))
+
+
+def _unread(shown: Shown, now: float) -> Doing:
+    if shown.reading.has_box or shown.reading.is_blank:
+        return READY
+    stuck_at = shown.still + BLOCKED_AFTER
+    if now < stuck_at:
+        return replace(READY, wake_at=stuck_at)
+    why = "it shows no input box, and nothing that a rule knows"
+    return Doing(State.BLOCKED, why, trouble="blocked")
+
+
+def _is_free(reading: Reading, now: float) -> bool:
+    """Tell whether a message can be given to it; the provider looks again before it types."""
+    if not reading.has_box or reading.draft:
+        return False
+    if reading.kind is Kind.LIMITED:
+        return reading.until is not None and reading.until <= now
+    return reading.kind in (Kind.READY, Kind.ERROR)
+
+
+def _alert(spec: AgentSpec, found: Doing, shown: Shown | None) -> Alert:
+    key = f"{found.trouble.partition(':')[0]}:{spec.session}"
+    screen = "\n".join(shown.bottom) if shown is not None else ""
+    return Alert(key, spec.name, f"{spec.name} needs a person: {found.reason}", screen)

@@ -1,0 +1,279 @@
+"""Getting words into an agent's input box, and proof that they were submitted.
+
+Look, act, look. The words are pasted only where the box is on the screen, empty, for more than a
+moment, and nothing else is open; they are submitted only when they are seen in the box; and only
+a box that is empty again, or the agent at work on them, is proof. They are never pasted twice; a
+second Enter is pressed only while they are seen unsent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+import unicodedata
+from collections.abc import Callable
+
+from gascity.errors import ProviderUnavailable
+from gascity.screens.box import Found, find_box
+from gascity.screens.classify import classify, has_ended
+from gascity.screens.reading import Kind, Reading
+from gascity.screens.rules import Rules
+from gascity.screens.screen import Screen
+from gascity.session.locks import SessionBusy
+from gascity.session.provider import Delivery, Receipt
+from gascity.session.terminal import Terminal
+from gascity.session.text import spoken
+
+STEADY = 0.1  # seconds for which a box must be seen free
+QUIET = 2.0  # seconds without a key of a person who is attached
+GLANCE = 0.015  # seconds between two looks
+AGAIN = 0.2  # seconds until it is tried again to find the box free
+SHOWN = 8.0  # seconds for a paste to show
+DULL = 1.5  # seconds without a sign, after which the program is made to look at its terminal
+UNSENT = 1.0  # seconds for which words are seen unsent before Enter is pressed again
+PROOF = 4.0  # seconds for the proof to show
+MOST_ENTERS = 3
+NEEDED = 1.0  # seconds without which nothing is begun: it could be pasted and never submitted
+_CALL = 5.0
+
+Hold = Callable[[float], contextlib.AbstractContextManager[None]]
+
+
+def deliver_to_box(
+    terminal: Terminal,
+    rules: Rules,
+    text: str,
+    *,
+    hold: Hold,
+    deadline: float,
+    wait: bool = False,
+    raw: bool = False,
+) -> Receipt:
+    """Hand a message over through the input box that `rules` describe.
+
+    `hold` is the session's lock, taken with a time limit. It is not held while an agent that cannot
+    take the message now is waited for.
+    """
+    delivery = _Delivery(terminal, rules, spoken(text, rules.talk, raw=raw), deadline)
+    if why := delivery.unspeakable():
+        return delivery.refused(why)
+    while True:
+        try:
+            with hold(max(deadline - time.monotonic() - NEEDED, 0.0)):
+                if deadline - time.monotonic() < NEEDED:
+                    return delivery.refused("there was no time left to prove it")
+                receipt = delivery.attempt()
+        except SessionBusy as problem:
+            return delivery.refused(problem.message)
+        over = time.monotonic() + AGAIN + NEEDED >= deadline
+        if receipt.delivery is not Delivery.REFUSED or not wait or over:
+            return receipt
+        time.sleep(AGAIN)  # nothing tells when an agent becomes free
+
+
+class _Delivery:
+    """One message on its way."""
+
+    def __init__(self, terminal: Terminal, rules: Rules, words: str, deadline: float) -> None:
+        self._terminal = terminal
+        self._rules = rules
+        self._words = words
+        self._deadline = deadline
+        self._was_working = False
+        self._told = 0  # how often the transcript showed the words before they were submitted
+
+    def attempt(self) -> Receipt:
+        """Deliver it now, or say why that cannot be."""
+        for pause in (STEADY, 0.0):
+            screen = self._look()
+            if has_ended(screen):
+                return Receipt(Delivery.ABSENT, "its program has ended")
+            reading = classify(screen, self._rules, time.time())
+            if why := obstacle(screen, reading, self._rules):
+                return self.refused(why)
+            time.sleep(pause)  # a box may be drawn before a dialog that covers it
+        self._was_working = reading.kind is Kind.WORKING
+        try:
+            self._terminal.paste(self._words, timeout=self._left(_CALL))
+            if why := self._not_in_the_box():
+                return Receipt(Delivery.UNVERIFIED, why, self._words)
+            return self._submit()
+        except ProviderUnavailable as problem:  # from here on it may have arrived
+            return Receipt(Delivery.UNVERIFIED, problem.message, self._words)
+
+    def unspeakable(self) -> str:
+        """Say why these words could never be told from an empty box."""
+        words = self._words.strip()
+        if not words:
+            return "there are no words in it"
+        hints = self._rules.box.empty if self._rules.box is not None else ()
+        if any(hint.search(words) for hint in hints):
+            return "an empty input box shows these very words"
+        return ""
+
+    def refused(self, why: str) -> Receipt:
+        """Say that nothing was typed."""
+        return Receipt(Delivery.REFUSED, why, self._words)
+
+    # --- the words show
+
+    def _not_in_the_box(self) -> str:
+        """Wait until the words, and nothing else, stand still in the box; say what is wrong."""
+        began = time.monotonic()
+        until = min(began + SHOWN, self._deadline - NEEDED / 2)
+        still_since, shown, woken = began, "", False
+        while True:
+            screen = self._look()
+            now = time.monotonic()
+            if has_ended(screen):
+                return "its program ended while it was typed"
+            found = find_box(screen, self._rules.box)
+            text = found.text if found is not None and not found.is_empty else ""
+            if text != shown:
+                shown, still_since = text, now
+            elif found is not None and text and now - still_since >= self._rules.talk.settle:
+                self._told = self._count_told(screen, found)
+                return self._merged(screen, found)
+            if now >= until:
+                break
+            if not shown and not woken and now - began >= DULL:
+                self._terminal.wake(timeout=self._left(_CALL))
+                woken = True
+            time.sleep(GLANCE)  # nothing tells of a program that draws
+        if found is None:
+            return "its input box went away while it was typed; it was not submitted"
+        return "it was pasted and never showed in the input box; it was not submitted"
+
+    def _merged(self, screen: Screen, found: Found) -> str:
+        if self._are_words(found):
+            return ""
+        if not screen.attached and _squash(found.text).startswith(_squash(self._words)[:20]):
+            return ""  # shown in another way than it was written
+        return "other words stand in the input box with it; it was not submitted"
+
+    def _are_words(self, found: Found) -> bool:
+        """Tell whether a box shows the words: all, the last rows of many, or a sign for them."""
+        if any(pattern.search(found.text) for pattern in self._rules.talk.pasted):
+            return True
+        shown, words = _squash(found.text), _squash(self._words)
+        last = _squash("".join(found.text.split("\n")[-3:]))
+        return shown == words or (found.end - found.begin > 4 and words.endswith(last))
+
+    # --- the words are gone
+
+    def _submit(self) -> Receipt:
+        evidence = ""
+        attempts = 0
+        while attempts < MOST_ENTERS and time.monotonic() < self._deadline:
+            self._terminal.press(self._rules.talk.submit, timeout=self._left(_CALL))
+            attempts += 1
+            until = min(time.monotonic() + PROOF, self._deadline)
+            evidence, proven = self._proof(until)
+            if proven:
+                return Receipt(Delivery.SUBMITTED, evidence, self._words, attempts)
+            if evidence != _UNSENT:
+                break
+        return Receipt(Delivery.UNVERIFIED, evidence, self._words, attempts)
+
+    def _proof(self, until: float) -> tuple[str, bool]:
+        """Look until something is proven, or until the words are seen unsent for a while."""
+        unsent_since: float | None = None
+        empty_since: float | None = None
+        while True:
+            screen = self._look()
+            now = time.monotonic()
+            if has_ended(screen):
+                return "its program ended when it was submitted", False
+            found = find_box(screen, self._rules.box)
+            empty = found is not None and found.is_empty
+            empty_since = (empty_since or now) if empty else None
+            if empty_since is not None and now - empty_since >= STEADY:
+                return self._how_it_was_taken(screen), True
+            if taken := self._at_work_on_it(screen, found):
+                return taken, True
+            unsent = found is not None and not found.is_empty and self._are_words(found)
+            unsent_since = (unsent_since or now) if unsent else None
+            if unsent_since is not None and now - unsent_since >= UNSENT:
+                return _UNSENT, False
+            if now >= until:
+                return (
+                    _UNSENT if unsent else "nothing on its screen proves that it took it"
+                ), False
+            time.sleep(GLANCE)  # nothing tells of a program that draws
+
+    def _how_it_was_taken(self, screen: Screen) -> str:
+        reading = classify(screen, self._rules, time.time())
+        if reading.kind is Kind.WORKING:
+            return "it keeps it for its next turn" if self._was_working else "it works on it"
+        return "the input box is empty again"
+
+    def _at_work_on_it(self, screen: Screen, found: Found | None) -> str:
+        """Say what proves it on a screen that shows no box, or a box with other words."""
+        if found is not None and self._are_words(found):
+            return ""
+        reading = classify(screen, self._rules, time.time())
+        if found is None and reading.kind is Kind.WORKING and not self._was_working:
+            return "it works on it"
+        if self._count_told(screen, found) > self._told:
+            return f"it shows the message{_and_asks(reading)}"
+        return ""
+
+    def _count_told(self, screen: Screen, found: Found | None) -> int:
+        """Count the rows outside of the input box that show how the words begin."""
+        beginning = _squash(self._words.split("\n")[0])[:60]
+        if len(beginning) <= 3 or self._rules.box is None:
+            return 0
+        # A box may be there that is not known for one: what looks like it does not count.
+        first = self._rules.box.first
+        above = screen.rows if found is None else screen.rows[: found.begin]
+        rows = [row for row in above if found is not None or first.match(row) is None]
+        return sum(beginning in _squash(row) for row in rows)
+
+    def _look(self) -> Screen:
+        return self._terminal.look(timeout=self._left(_CALL))
+
+    def _left(self, most: float) -> float:
+        return max(min(most, self._deadline - time.monotonic()), 0.2)
+
+
+_UNSENT = "the words stand in its input box, unsent"
+# Characters without a cell of their own, which terminals keep or drop as they like.
+_UNSEEN = re.compile(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
+
+
+def obstacle(screen: Screen, reading: Reading, rules: Rules) -> str:
+    """Say why nothing may be typed at this screen; the empty string when it may be."""
+    match reading.kind:
+        case Kind.DIALOG:
+            return f'a dialog is open ("{reading.rule}")'
+        case Kind.WAITING:
+            return f"it waits for a person: {reading.evidence}"
+        case Kind.LIMITED if reading.until is None or reading.until > time.time():
+            return f"its limit is used up: {reading.evidence}"
+        case Kind.AUTH:
+            return f"it is not logged in: {reading.evidence}"
+        case _:
+            pass
+    if not reading.has_box:
+        working = reading.kind is Kind.WORKING
+        return "it is working" if working else "its input box is not on the screen"
+    if reading.kind is Kind.WORKING and not rules.talk.while_working:
+        return "it is working"
+    if rules.backend and screen.reads_lines:
+        return "its program draws an input box and does not read it yet"
+    found = find_box(screen, rules.box)
+    if found is not None and not found.is_empty:
+        return "somebody's unsent words are in its input box"
+    if screen.attached and screen.quiet < QUIET:
+        return "somebody is typing there"
+    return ""
+
+
+def _and_asks(reading: Reading) -> str:
+    return f" and asks: {reading.evidence}" if reading.kind in (Kind.DIALOG, Kind.WAITING) else ""
+
+
+def _squash(text: str) -> str:
+    """Return what is seen of a text, without blanks, with accents written in one of their ways."""
+    return "".join(unicodedata.normalize("NFC", _UNSEEN.sub("", text)).split())

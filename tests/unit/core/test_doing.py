@@ -1,0 +1,213 @@
+"""What follows from what an agent shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gascity.core.actions import Action, Alert, Dismiss, Nudge
+from gascity.core.doing import BLOCKED_AFTER, MOST_TRIES, Doing, doing
+from gascity.core.memory import FRESH, AgentMemory
+from gascity.core.model import AgentSpec
+from gascity.core.nudges import QueuedNudge
+from gascity.core.observed import RUN, Alive, SessionState, Shown
+from gascity.core.views import State
+from gascity.screens.reading import Kind, Policy, Reading
+
+NOW = 1000.0
+SPEC = AgentSpec("a", "gc-c-a", "tmux", "claude", "claude", "/w", "f")
+STATE = SessionState("gc-c-a", Alive(), meta={RUN: "r1"})
+MESSAGE = QueuedNudge(7, "a", "gc-c-a", "hello", at=0.0, expires_at=5000.0)
+
+
+def shown(kind: Kind | None, **changes: object) -> Shown:
+    reading = Reading(kind, rule="rule", evidence="a row", has_box=kind is Kind.READY)
+    reading = replace(reading, **changes)  # type: ignore[arg-type]  # the tests name real fields
+    return Shown("r1", reading, since=NOW, still=NOW, bottom=("what it shows",))
+
+
+def look(
+    seen: Shown | None,
+    *,
+    queued: QueuedNudge | None = None,
+    memory: AgentMemory = FRESH,
+    state: SessionState = STATE,
+    spec: AgentSpec = SPEC,
+    now: float = NOW,
+) -> tuple[Doing, AgentMemory]:
+    return doing(spec, state, seen, queued, memory, now)
+
+
+def alerts(actions: tuple[Action, ...]) -> list[Alert]:
+    return [action for action in actions if isinstance(action, Alert)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "needs_a_person"),
+    [
+        (Kind.READY, State.READY, False),
+        (Kind.WORKING, State.WORKING, False),
+        (Kind.WAITING, State.WAITING, True),
+        (Kind.LIMITED, State.LIMITED, True),
+        (Kind.AUTH, State.AUTH, True),
+        (Kind.ERROR, State.READY, False),
+        (Kind.DIALOG, State.WAITING, True),
+        (None, State.READY, False),
+    ],
+)
+def test_each_kind_of_screen_is_a_state(
+    kind: Kind | None, state: State, *, needs_a_person: bool
+) -> None:
+    found, _ = look(shown(kind))
+
+    assert found.state is state
+    assert bool(alerts(found.actions)) is needs_a_person
+
+
+def test_a_screen_of_the_incarnation_before_says_nothing() -> None:
+    old = replace(shown(Kind.WAITING), run="r0")
+
+    found, _ = look(old)
+
+    assert found.state is State.READY
+    assert found.actions == ()
+
+
+def test_the_reason_names_the_row_that_was_matched() -> None:
+    found, _ = look(shown(Kind.ERROR, evidence="API Error: 529"))
+
+    assert found.reason == "its last turn failed: API Error: 529"
+
+
+def test_a_person_is_told_once_of_the_same_trouble_with_the_screen() -> None:
+    found, memory = look(shown(Kind.WAITING))
+    (alert,) = alerts(found.actions)
+
+    again, later = look(shown(Kind.WAITING), memory=memory)
+
+    assert alert.screen == "what it shows"
+    assert alerts(again.actions) == []
+    assert later is memory
+
+
+def test_trouble_that_comes_back_is_told_again() -> None:
+    _, memory = look(shown(Kind.WAITING))
+    _, memory = look(shown(Kind.READY), memory=memory)
+
+    found, _ = look(shown(Kind.WAITING), memory=memory)
+
+    assert len(alerts(found.actions)) == 1
+
+
+class TestDialogs:
+    def test_one_that_is_to_be_accepted_is_answered(self) -> None:
+        found, _ = look(shown(Kind.DIALOG, policy=Policy.ACCEPT))
+
+        (dismiss,) = found.actions
+        assert isinstance(dismiss, Dismiss)
+        assert (dismiss.rule, dismiss.policy) == ("rule", Policy.ACCEPT)
+        assert found.state is State.BLOCKED
+
+    def test_the_city_has_the_last_word(self) -> None:
+        spec = replace(SPEC, dialogs={"rule": "deny"})
+
+        found, _ = look(shown(Kind.DIALOG, policy=Policy.ACCEPT), spec=spec)
+
+        (dismiss,) = found.actions
+        assert isinstance(dismiss, Dismiss)
+        assert dismiss.policy is Policy.DENY
+
+    def test_nothing_is_pressed_where_a_person_is_to_be_asked(self) -> None:
+        spec = replace(SPEC, dialogs={"rule": "ask"})
+
+        found, _ = look(shown(Kind.DIALOG, policy=Policy.ACCEPT), spec=spec)
+
+        assert found.state is State.WAITING
+        assert [type(action) for action in found.actions] == [Alert]
+
+    def test_nothing_is_pressed_while_a_person_is_attached(self) -> None:
+        attached = replace(STATE, attached=1)
+
+        found, _ = look(shown(Kind.DIALOG, policy=Policy.ACCEPT), state=attached)
+
+        assert found.actions == ()
+        assert found.state is State.WAITING
+
+    def test_after_a_few_tries_a_person_is_told(self) -> None:
+        tired = replace(FRESH, dialog_tries=MOST_TRIES)
+
+        found, _ = look(shown(Kind.DIALOG, policy=Policy.ACCEPT), memory=tired)
+
+        assert found.state is State.BLOCKED
+        assert [type(action) for action in found.actions] == [Alert]
+
+    def test_the_tries_are_forgotten_when_it_is_gone(self) -> None:
+        tired = replace(FRESH, dialog_tries=MOST_TRIES)
+
+        _, memory = look(shown(Kind.READY), memory=tired)
+
+        assert memory.dialog_tries == 0
+
+
+class TestUnknownScreens:
+    def test_one_that_just_appeared_is_looked_at_again_later(self) -> None:
+        found, _ = look(shown(None))
+
+        assert found.state is State.READY
+        assert found.wake_at == NOW + BLOCKED_AFTER
+
+    def test_one_that_stands_still_is_blocked_and_told(self) -> None:
+        found, _ = look(shown(None), now=NOW + BLOCKED_AFTER)
+
+        assert found.state is State.BLOCKED
+        assert len(alerts(found.actions)) == 1
+
+    @pytest.mark.parametrize("sign", ["has_box", "is_blank"])
+    def test_an_input_box_or_nothing_at_all_is_never_blocked(self, sign: str) -> None:
+        found, _ = look(shown(None, **{sign: True}), now=NOW + 10 * BLOCKED_AFTER)
+
+        assert found.state is State.READY
+        assert found.actions == ()
+
+
+class TestLimits:
+    def test_the_end_of_a_limit_is_when_it_is_looked_at_again(self) -> None:
+        found, _ = look(shown(Kind.LIMITED, until=NOW + 60))
+
+        assert found.state is State.LIMITED
+        assert found.next_at == found.wake_at == NOW + 60
+
+    def test_a_limit_that_has_ended_is_none(self) -> None:
+        found, _ = look(shown(Kind.LIMITED, until=NOW, has_box=True), queued=MESSAGE)
+
+        assert found.state is State.READY
+        assert [type(action) for action in found.actions] == [Nudge]
+
+
+class TestMessages:
+    @pytest.mark.parametrize("kind", [Kind.READY, Kind.ERROR])
+    def test_one_that_waits_is_given_to_an_agent_at_its_prompt(self, kind: Kind) -> None:
+        found, _ = look(shown(kind, has_box=True), queued=MESSAGE)
+
+        (nudge,) = found.actions
+        assert isinstance(nudge, Nudge)
+        assert nudge.nudge is MESSAGE
+
+    @pytest.mark.parametrize(
+        "kind", [Kind.WORKING, Kind.WAITING, Kind.LIMITED, Kind.AUTH, Kind.DIALOG, None]
+    )
+    def test_and_to_no_other(self, kind: Kind | None) -> None:
+        found, _ = look(shown(kind, has_box=kind is not None), queued=MESSAGE)
+
+        assert not any(isinstance(action, Nudge) for action in found.actions)
+
+    def test_nor_where_a_draft_is(self) -> None:
+        found, _ = look(shown(Kind.READY, draft="half a sentence"), queued=MESSAGE)
+
+        assert found.actions == ()
+
+    def test_an_agent_without_a_screen_gets_it_at_once(self) -> None:
+        found, _ = look(None, queued=MESSAGE)
+
+        assert [type(action) for action in found.actions] == [Nudge]
