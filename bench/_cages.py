@@ -23,7 +23,7 @@ from gascity.testing.eventually import eventually
 from gascity_tmux.provider import Provider
 
 PATIENCE = 60.0  # seconds for a message that will be taken
-SOON = 4.0  # seconds for one that never will be
+SOON = 2.5  # seconds for one that never will be
 LATEST = 5.0  # seconds for a program to write down what it took
 # What becomes of a message at programs that are not talked to twice.
 ONCE = {

@@ -40,7 +40,7 @@ from tests.zoo.ledger import Entry, Sent, compare
 from tests.zoo.programs import PROGRAMS
 from tests.zoo.rules import BOOK
 
-SIDE_BY_SIDE = 8  # programs that are talked to at once
+SIDE_BY_SIDE = 12  # programs that are talked to at once
 SIZES = {"1 B": 1, "200 B": 200, "5 KB": 5_000, "50 KB": 50_000, "200 KB": 200_000}
 ODD = {
     "multi-line": "first {}\nsecond\n\n    fourth",

@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from gascity.screens.screen import Screen
+from gascity.session.unread import unread
 from gascity_tmux import keys, lines, screen, styled
+from gascity_tmux.connection import Lost
 from gascity_tmux.panes import Pane
 from gascity_tmux.view import View
 from gascity_tmux.wire import Block, command
@@ -40,21 +42,23 @@ class TmuxTerminal:
     def look(self, *, timeout: float) -> Screen:
         """Return what the pane shows, and how long nobody who is attached has typed."""
         deadline = time.monotonic() + timeout
-        asked = _questions(self._pane, "-e")
-        seen = _screen(self._view.ask(*asked, deadline=deadline), styled.read_rows)
-        if not seen.attached:
-            return seen
-        clients = command("list-clients", "-t", self._pane.session, "-F", "#{client_activity}")
-        return _with_quiet(seen, self._view.ask(clients, deadline=deadline))
+        try:
+            answered = self._view.ask(*_questions(self._pane, "-e"), deadline=deadline)
+            seen = _screen(answered, styled.read_rows)
+            if not seen.attached:
+                return seen
+            clients = command("list-clients", "-t", self._pane.session, "-F", "#{client_activity}")
+            return _with_quiet(seen, self._view.ask(clients, deadline=deadline))
+        except Lost:
+            return GONE
 
     def press(self, keys_: Sequence[str], *, timeout: float) -> None:
         """Press keys."""
-        self._view.do(keys.keys_line(self._pane.id, list(keys_)), time.monotonic() + timeout)
+        self._do(keys.keys_line(self._pane.id, list(keys_)), timeout)
 
     def paste(self, text: str, *, timeout: float) -> None:
         """Paste a text."""
-        line = keys.paste_line(self._pane.id, text, keys.new_buffer())
-        self._view.do(line, time.monotonic() + timeout)
+        self._do(keys.paste_line(self._pane.id, text, keys.new_buffer()), timeout)
 
     def wake(self, *, timeout: float) -> None:
         """Make the terminal a row smaller for a moment: some programs look only then.
@@ -62,8 +66,8 @@ class TmuxTerminal:
         tmux is not told, so that nobody else sees it.
         """
         with (
+            contextlib.suppress(OSError, Lost),
             lines.opened(self._view, self._pane, time.monotonic() + timeout) as terminal,
-            contextlib.suppress(OSError),
         ):
             if terminal is None:
                 return
@@ -73,6 +77,10 @@ class TmuxTerminal:
             fcntl.ioctl(terminal, termios.TIOCSWINSZ, smaller)
             time.sleep(_WINK)  # it has to notice
             fcntl.ioctl(terminal, termios.TIOCSWINSZ, size)
+
+    def _do(self, line: str, timeout: float) -> None:
+        with contextlib.suppress(Lost):  # what is gone takes no keys
+            self._view.do(line, time.monotonic() + timeout)
 
 
 Rows = tuple[str, ...]
@@ -96,6 +104,7 @@ def _screen(
         return GONE
     row, column, dead, mode, attached, tty, title = fields
     rows, typed = read_rows(answered[1].lines)
+    reads_lines, unread_ = _input(tty)
     return Screen(
         rows,
         title=title,
@@ -103,14 +112,18 @@ def _screen(
         alive=dead != "1",
         attached=int(attached or 0),
         scrolled=mode not in ("", "0"),
-        reads_lines=_reads_lines(tty),
+        reads_lines=reads_lines,
+        unread=unread_,
         typed=typed,
     )
 
 
-def _reads_lines(path: str) -> bool:
+def _input(path: str) -> tuple[bool, bool]:
+    """Tell whether a terminal hands on whole lines, and whether it holds some input."""
     with lines.opened_path(path) as terminal:
-        return terminal is not None and lines.reads_lines(terminal)
+        if terminal is None:
+            return False, False
+        return lines.reads_lines(terminal), bool(unread(terminal))
 
 
 def look_at(view: View, found: Sequence[Pane], deadline: float) -> dict[str, Screen]:

@@ -130,9 +130,8 @@ class View:
                     if answered and answered[0].ok and answered[0].lines:
                         return panes.read(answered)
                 answered = connection.ask(everywhere, deadline=deadline)
-                if answered and not answered[0].ok and answered[0].text == _LEAVING:
-                    raise Lost("the tmux server is ending")
-                return panes.read(answered)
+                if not _is_leaving(answered) or time.monotonic() >= deadline:
+                    return panes.read(answered)
             except Lost:
                 if time.monotonic() >= deadline:
                     raise
@@ -156,3 +155,7 @@ class View:
             self._unknown &= keys
             self._processes = {key: one for key, one in self._processes.items() if key in keys}
             self._meta = {one: had for one, had in self._meta.items() if one in sessions}
+
+
+def _is_leaving(answered: Sequence[Block]) -> bool:
+    return bool(answered) and not answered[0].ok and answered[0].text == _LEAVING

@@ -222,6 +222,13 @@ def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     return run
 
 
+@pytest.fixture
+def outside(inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Inside:
+    """Return `gc` in a folder that belongs to no city."""
+    monkeypatch.chdir(tmp_path)
+    return inside
+
+
 @pytest.fixture(scope="module")
 def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[City]:
     """Return a running city for tests that only look."""
@@ -312,8 +319,12 @@ class ScreenCity(City):
         """Start the city and wait until its agents show what they are here for."""
         done = self.gc("start", "--detach")
         assert done.returncode == 0, done.stderr
-        for agent, text in (("worker", "> "), ("shy", "No, exit"), ("pick", "Esc to cancel")):
-            eventually(lambda a=agent, t=text: t in self.gc("peek", a).stdout, within=LIMIT)
+        shown = {"worker": "> ", "shy": "No, exit", "pick": "Esc to cancel"}
+
+        def all_show() -> bool:
+            return all(text in self.gc("peek", name).stdout for name, text in shown.items())
+
+        eventually(all_show, within=LIMIT)
 
 
 @pytest.fixture

@@ -152,7 +152,7 @@ def test_a_queued_message_is_delivered_when_the_agent_is_free(screen_city: Scree
     (kept,) = json.loads(screen_city.ok("nudges", "--json"))["nudges"]
 
     assert said == (
-        f"shy: queued as {kept['number']} (it is delivered when the agent can take it);"
+        f"shy: queued as {kept['number']} (it is kept until its agent can take it);"
         f" `gc nudges cancel {kept['number']}` takes it back\n"
     )
     assert (kept["agent"], kept["text"], kept["state"]) == ("shy", "hello\nagain", "pending")
@@ -206,13 +206,17 @@ def test_a_city_that_nobody_keeps_keeps_messages(city: City) -> None:
     ("words", "says"),
     [
         (["--timeout", "3"], 'error: --timeout cannot be "3": expected a duration'),
-        (["--timeout", "1s"], "error: --timeout must be at least 2s\n"),
+        (["--timeout", "1s"], "error: --timeout must be at least 2s and at most 1h\n"),
+        (["--timeout", "2h"], "error: --timeout must be at least 2s and at most 1h\n"),
         (["--timeout", "soon"], 'error: --timeout cannot be "soon": expected a duration'),
         (["--expires", "1h"], "error: --expires is for messages that are kept: it needs --queue\n"),
         (["--queue", "--wait"], "error: --queue waits for nothing, so --wait makes no sense"),
         (["--queue", "--no-wait"], "error: --queue waits for nothing, so --no-wait makes no sense"),
         (["--queue", "--timeout", "3s"], "error: --queue waits for nothing, so --timeout makes no"),
-        (["--queue", "--expires", "0s"], "error: --expires must be at least 1s\n"),
+        (
+            ["--queue", "--expires", "0s"],
+            "error: --expires must be at least 1s and at most 8760h\n",
+        ),
     ],
 )
 def test_options_that_make_no_sense_are_told(

@@ -37,7 +37,8 @@ def commands() -> dict[str, set[str]]:
         if below is not None:
             for name, each in below.items():
                 walk(each, (*path, name))
-            return
+            if not path or not getattr(command, "invoke_without_command", False):
+                return
         options = {
             option
             for parameter in command.params  # type: ignore[attr-defined]  # a command has them

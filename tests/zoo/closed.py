@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 
 from tests.zoo.box import GLYPH, Program
 from tests.zoo.kit import Text
@@ -102,6 +103,17 @@ class SlowPermission(Permission):
     """Asks for a permission before it shows that: a second Enter would grant it."""
 
     lag = 0.3
+
+
+class Stalling(Permission):
+    """Stands still when it has shown a text, reads all keys after that, and then asks."""
+
+    def insert(self, event: Text) -> None:
+        super().insert(event)
+        self.later(0.1, self._stall)
+
+    def _stall(self) -> None:
+        time.sleep(7.0)  # it is what this program does
 
 
 class Doubtful(Program):

@@ -25,6 +25,10 @@ ASKED = (
         ("No, I do not accept", "I don't say that I accept", "Never say I accept", "Quit"),
     ),
     ("Yes, I trust this folder", ("No, exit", "Trust nothing", "Show me the folder")),
+    (
+        "Yes, I have read all of the above and I trust this folder",
+        ("No, I have read all of the above and I leave", "Yes, I have read it and I leave"),
+    ),
     ("Trust folder", ("Trust parent folder (home)", "Don't Trust folder (work)", "Leave")),
     ("Trust and continue", ("Back to the list", "Don’t trust", "Quit")),  # noqa: RUF001 - as real
     ("はい、信頼します", ("いいえ", "終了 (exit)", "後で")),
@@ -95,7 +99,9 @@ def make_case(chance: random.Random) -> Case:
         labels[long] += LONG
     is_clear = True
     if chance.random() < 0.04:
-        labels.append(prefix + text + " too")  # two of a kind
+        place = chance.choice((0, len(labels)))
+        labels.insert(place, prefix + text + " too")  # two of a kind
+        wanted += place == 0
         is_clear = False
     spec = _looks(chance, labels, wanted)
     if not spec.glyph.strip():

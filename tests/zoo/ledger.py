@@ -58,10 +58,11 @@ class Faults:
 def read_log(path: Path, begin: int = 0) -> list[Entry]:
     """Return what a program logged so far, from a byte of its log on."""
     try:
-        lines = path.read_bytes()[begin:].splitlines()
+        data = path.read_bytes()[begin:]
     except FileNotFoundError:
         return []
-    return [Entry(**json.loads(line)) for line in lines]
+    whole = data[: data.rfind(b"\n") + 1]  # a long line may be on its way
+    return [Entry(**json.loads(line)) for line in whole.splitlines()]
 
 
 def taken(entries: Iterable[Entry]) -> list[str]:

@@ -35,6 +35,7 @@ PROGRAMS: dict[str, type[Program]] = {
     "crash": closed.Crash,
     "permission": closed.Permission,
     "slow-permission": closed.SlowPermission,
+    "stalling": closed.Stalling,
     "doubtful": closed.Doubtful,
     "menu": closed.Menu,
     "overtaken": closed.Overtaken,

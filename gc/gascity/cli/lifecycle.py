@@ -91,6 +91,15 @@ _WORDS = {
     "provider_lost": ("provider lost", "31"),
     "provider_back": ("provider back", "32"),
     "journal_lost": ("journal lost", "31"),
+    "alert_raised": ("alert", "31"),
+    "dialog_answered": ("dialog", "36"),
+    "dialog_failed": ("dialog", "31"),
+    "nudge_queued": ("nudge queued", "36"),
+    "nudge_submitted": ("nudged", "32"),
+    "nudge_refused": ("nudge refused", "33"),
+    "nudge_unverified": ("nudge unproven", "31"),
+    "nudge_expired": ("nudge expired", "31"),
+    "nudge_cancelled": ("nudge taken back", "33"),
 }
 
 
@@ -100,7 +109,7 @@ def _tell(event: Event) -> None:
 
     moment = time.strftime("%H:%M:%S")
     match event.type:
-        case EventType.CONTROLLER_STARTED | EventType.ALERT_RAISED:
+        case EventType.CONTROLLER_STARTED:
             return
         case EventType.CONTROLLER_STOPPED:
             line = f"{moment}  controller stopped: {event.message}"

@@ -77,20 +77,9 @@ def _found(here: Here) -> list[dict[str, object]]:
 
 
 def _listed(queue: NudgeQueue) -> list[dict[str, object]]:
-    return [
-        {
-            "number": nudge.number,
-            "agent": nudge.agent,
-            "text": nudge.text,
-            "raw": nudge.raw,
-            "at": nudge.at,
-            "expires_at": nudge.expires_at,
-            "state": str(nudge.state),
-            "evidence": nudge.evidence,
-            "attempts": nudge.attempts,
-        }
-        for nudge in queue.recent()
-    ]
+    from gascity.controller.message_requests import nudge_document
+
+    return [nudge_document(nudge) for nudge in queue.recent()]
 
 
 def _in_the_journal(here: Here, use: Callable[[NudgeQueue], T], without: Callable[[], T]) -> T:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gascity.config.durations import LONGEST, format_duration, parse_duration
 from gascity.errors import UsageError
 
 
@@ -51,14 +52,13 @@ def complete_backends(context: typer.Context, incomplete: str) -> list[str]:
     return sorted(name for name in names if name.startswith(incomplete))
 
 
-def seconds(option: str, text: str, *, least: float) -> float:
+def seconds(option: str, text: str, *, least: float, most: float = LONGEST) -> float:
     """Return the seconds in a duration such as `30s`. Raises UsageError."""
-    from gascity.config.durations import format_duration, parse_duration
-
     try:
         given = parse_duration(text)
     except ValueError as problem:
         raise UsageError(f'{option} cannot be "{text}": {problem}') from None
-    if given < least:
-        raise UsageError(f"{option} must be at least {format_duration(least)}")
+    if not least <= given <= most:
+        bounds = f"at least {format_duration(least)} and at most {format_duration(most)}"
+        raise UsageError(f"{option} must be {bounds}")
     return given

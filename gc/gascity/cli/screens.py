@@ -162,10 +162,9 @@ def try_fixtures(context: typer.Context, as_json: AsJson = False) -> int:
         typer.echo("there are no screens in screens/fixtures; `gc screens learn` saves one")
     unknown = [each for each in results if each["rule"] == ""]
     if unknown and not as_json:
-        count = "1 screen" if len(unknown) == 1 else f"{len(unknown)} screens"
-        typer.echo(
-            f"{count} of {len(results)} known to no rule; `gc explain --file` tells why", err=True
-        )
+        count = f"{len(unknown)} of {len(results)} screens"
+        why = "`gc explain --file SCREEN --backend BACKEND -v` tells why"
+        typer.echo(f"no rule knows {count}; {why}", err=True)
     return Exit.FAILED if unknown else Exit.OK
 
 

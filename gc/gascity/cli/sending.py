@@ -88,7 +88,6 @@ def send(here: Here, name: str, text: str, *, wait: bool, raw: bool, timeout: fl
 def queue(here: Here, name: str, text: str, *, raw: bool, expires: float) -> Queued:
     """Have a message kept until the agent can take it, at most for `expires` seconds."""
     params = {"agents": [name], "text": text, "raw": raw, "expires": expires}
-    why = "it is delivered when the agent can take it"
     try:
         answered = here.ask("queue_nudge", params, timeout=SLACK)
     except NotRunning:
@@ -98,6 +97,7 @@ def queue(here: Here, name: str, text: str, *, raw: bool, expires: float) -> Que
         said = answered if isinstance(answered, dict) else {}
         number = int(said.get("number", 0))
         until = float(said.get("expires_at", 0.0))
+        why = str(said.get("evidence", ""))
     return Queued(name, "queued", why, text, 0, 0.0, number, until)
 
 

@@ -14,6 +14,7 @@ from gascity.cli.city import Here, find_agent, names_meant, reach
 from gascity.cli.options import AgentName, AsJson, complete_agents, seconds
 from gascity.errors import Exit, UsageError
 
+LONGEST = 3600.0  # a command that waits longer is better kept with --queue
 SHORTEST = 2.0  # seconds in which a message can be typed, submitted and proven
 
 
@@ -71,7 +72,7 @@ def nudge(
         raise UsageError(f"--queue waits for nothing, so {unfit} makes no sense with it")
     if expires is not None and not queue:
         raise UsageError("--expires is for messages that are kept: it needs --queue")
-    patience = seconds("--timeout", timeout or "30s", least=SHORTEST)
+    patience = seconds("--timeout", timeout or "30s", least=SHORTEST, most=LONGEST)
     kept = seconds("--expires", expires or "24h", least=1.0)
     here: Here = context.obj
     message = _message(text)

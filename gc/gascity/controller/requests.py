@@ -21,7 +21,7 @@ from gascity.core import memory as remembering
 from gascity.core.actions import Event, EventType
 from gascity.core.model import AgentSpec
 from gascity.core.observed import AGENT, Alive
-from gascity.core.views import AgentView, State
+from gascity.core.views import UP, AgentView, State
 from gascity.errors import GascityError, StopTimedOut, UsageError
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class _Restart:
             return True
         if view.state is State.STARTING:
             return False
-        if view.state is not State.READY:
+        if view.state not in UP or not view.run:
             return GascityError(f"{spec.name} did not come up: {view.reason}")
         return view.run != self._old[spec.session]
 

@@ -28,6 +28,20 @@ class State(StrEnum):
     UNKNOWN = "unknown"
 
 
+UP = frozenset(
+    {
+        State.READY,
+        State.WORKING,
+        State.WAITING,
+        State.IDLE,
+        State.BLOCKED,
+        State.LIMITED,
+        State.AUTH,
+    }
+)
+"""The states of an agent that runs, whatever it can do at the moment."""
+
+
 @dataclass(frozen=True, slots=True)
 class AgentView:
     """One agent. Times are seconds since the epoch; `next_at` is when something will be done."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import sys
 import time
@@ -20,6 +21,8 @@ from gascity.demo.screen import Screen
 
 INTERRUPTED = 130
 SECOND_INTERRUPT = 1.0  # two within this many seconds, at the prompt, mean: leave
+LONG_PASTE = 500  # characters from which on only a sign of a paste is shown
+MANY_LINES = 8
 HELP = """\
 /help          this text
 /crash [CODE]  end with an error, exit status CODE (1)
@@ -66,6 +69,8 @@ class Agent:
         self._screen = screen
         self._interrupted_at = -SECOND_INTERRUPT
         self._working = False
+        self._pastes: dict[str, str] = {}  # of this message, by the signs that stand for them
+        self._signs = 0
 
     def run(self) -> int:
         """Hold the conversation; return the exit status."""
@@ -99,17 +104,24 @@ class Agent:
 
     def _read_message(self) -> str:
         message = ""
+        self._pastes = {}
         while True:
             match self._keyboard.read():
-                case Typed(text) | Pasted(text):
+                case Typed(text):
                     message += text
                     self._screen.echo(text)
+                case Pasted(text):
+                    shown = self._sign(text)
+                    message += shown
+                    self._screen.echo(shown)
                 case Key.ENTER:
                     self._screen.submitted(message)
-                    return message
+                    return self._whole(message)
                 case Key.BACKSPACE if message and message[-1] != "\n":
-                    self._screen.take_back(message[-1])
-                    message = message[:-1]
+                    signs = (sign for sign in self._pastes if message.endswith(sign))
+                    last = next(signs, message[-1])
+                    self._screen.take_back(last)
+                    message = message.removesuffix(last)
                 case Key.ERASE_LINE:
                     self._screen.take_back(message.rpartition("\n")[2])
                     message = message[: message.rfind("\n") + 1]
@@ -120,9 +132,26 @@ class Agent:
                     # Input may end without a last line end; Ctrl-D on a draft is ignored.
                     if not self._keyboard.is_terminal:
                         self._screen.submitted(message)
-                        return message
+                        return self._whole(message)
                 case _:
                     pass
+
+    def _sign(self, text: str) -> str:
+        """Return what to show for a paste: itself, or a sign that stands for a long one."""
+        lines = text.count("\n")
+        if len(text) < LONG_PASTE and lines < MANY_LINES:
+            return text
+        self._signs += 1
+        sign = f"[Pasted text #{self._signs} +{lines} lines]"
+        self._pastes[sign] = text
+        return sign
+
+    def _whole(self, message: str) -> str:
+        """Return a message with its pastes in the places of their signs."""
+        if not self._pastes:
+            return message
+        signs = "|".join(map(re.escape, self._pastes))
+        return re.sub(signs, lambda sign: self._pastes[sign[0]], message)
 
     def _ask_for_trust(self) -> None:
         default = 1 if self._options.dialog_default == "no" else 0

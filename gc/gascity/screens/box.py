@@ -34,8 +34,11 @@ def find_box(screen: Screen, box: Box | None) -> Found | None:
         end = _end(rows, row, last, box)
         if _stands_right(rows, begin, end, box):
             text = _text(rows, begin, end, box)
-            typed = _text(screen.typed, begin, end, box) if screen.typed else text
-            return Found(begin, end, text, is_empty=_is_empty(typed, box))
+            typed = screen.typed[begin:end]
+            if not typed or box.first.match(typed[0]) is None:
+                return Found(begin, end, text, is_empty=_is_empty(text, box))
+            plain = _text(screen.typed, begin, end, box)
+            return Found(begin, end, text, is_empty=_is_empty(plain, box))
     return None
 
 

@@ -14,7 +14,8 @@ class Screen:
     none of them pressed a key. `typed` holds the same rows without what is written faint: a hint
     in an empty input box is faint, what a person typed is not. `scrolled` says that somebody
     scrolled back, so that keys would not reach the program; `reads_lines` that the program takes
-    whole lines, or has not begun to take keys, so that the terminal itself shows what is typed.
+    whole lines, or has not begun to take keys, so that the terminal itself shows what is typed;
+    `unread` that keys wait for it which it has not read.
     """
 
     rows: tuple[str, ...]
@@ -25,6 +26,7 @@ class Screen:
     quiet: float = float("inf")
     scrolled: bool = False
     reads_lines: bool = False
+    unread: bool = False
     typed: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod

@@ -158,7 +158,8 @@ class _Delivery:
             return True
         shown, words = _squash(found.text), _squash(self._words)
         last = _squash("".join(found.text.split("\n")[-3:]))
-        return shown == words or (found.end - found.begin > 4 and words.endswith(last))
+        rows = found.end - found.begin
+        return words.endswith(shown if rows <= 4 else last) if rows > 2 else shown == words
 
     # --- the words are gone
 
@@ -193,13 +194,12 @@ class _Delivery:
             if taken := self._at_work_on_it(screen, found):
                 return taken, True
             unsent = found is not None and not found.is_empty and self._are_words(found)
-            unsent_since = (unsent_since or now) if unsent else None
+            # While it stands still, another Enter would wait there for whatever it asks next.
+            unsent_since = (unsent_since or now) if unsent and not screen.unread else None
             if unsent_since is not None and now - unsent_since >= UNSENT:
                 return _UNSENT, False
             if now >= until:
-                return (
-                    _UNSENT if unsent else "nothing on its screen proves that it took it"
-                ), False
+                return (_UNSENT if unsent_since is not None else _UNPROVEN), False
             time.sleep(GLANCE)  # nothing tells of a program that draws
 
     def _how_it_was_taken(self, screen: Screen) -> str:
@@ -238,6 +238,7 @@ class _Delivery:
 
 
 _UNSENT = "the words stand in its input box, unsent"
+_UNPROVEN = "nothing on its screen proves that it took it"
 # Characters without a cell of their own, which terminals keep or drop as they like.
 _UNSEEN = re.compile(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 
@@ -260,8 +261,8 @@ def obstacle(screen: Screen, reading: Reading, rules: Rules) -> str:
         return "it is working" if working else "its input box is not on the screen"
     if reading.kind is Kind.WORKING and not rules.talk.while_working:
         return "it is working"
-    if rules.backend and screen.reads_lines:
-        return "its program draws an input box and does not read it yet"
+    if (rules.backend and screen.reads_lines) or screen.unread:
+        return "its program shows an input box and does not read it"
     found = find_box(screen, rules.box)
     if found is not None and not found.is_empty:
         return "somebody's unsent words are in its input box"

@@ -63,9 +63,9 @@ class ScreenReadiness:
         screen = self._terminal.look(timeout=timeout)
         reading = classify(screen, self._rules, time.time())
         rule = self._rules.rule(reading.rule)
+        lasted = self._lasted(reading)
         if reading.kind is Kind.DIALOG and rule is not None:
             return self._meet(rule, screen, timeout)
-        lasted = self._lasted(reading)
         if reading.has_box and reading.kind is not None:
             needed = 0.0 if self.answers else self._rules.lasting
             return Stand.READY if lasted >= needed else Stand.NOT_YET

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -23,8 +23,7 @@ SOON = 1.5  # seconds for what will be refused in the end
 DOUBT = 3.0  # seconds for what will not be proven
 TEXTS = (
     "x",
-    "-n 'one' \"two\" $HOME ;",
-    "three\n\n  lines 日本語 🎉 e\u0301\r\nand a\ttab",
+    "-n 'one' \"two\" $HOME\n\n  日本語 🎉 e\u0301\r\nand a\ttab;",
     "!ls & then \x1b[201~\rthe \x03rest \\",
     "/word\nlook at @",
     "".join(f"{number} of many words, " for number in range(900)),
@@ -54,10 +53,13 @@ provider.close()
 class Cage:
     """One program of the zoo, and what it logs."""
 
-    def __init__(self, city: City, program: str) -> None:
+    def __init__(
+        self, city: City, program: str, settings: Mapping[str, object] | None = None
+    ) -> None:
         self.city = city
         self.name = program
-        self.provider = Provider(CityContext("t", "id", str(city.state), {}, screens=BOOK))
+        context = CityContext("t", "id", str(city.state), settings or {}, screens=BOOK)
+        self.provider = Provider(context)
         city.made.append(self.provider)
         self._log = city.work / "log"
         config = session_of(program, city.work, self._log, {"TEST_TOKEN": city.token})
@@ -104,11 +106,30 @@ def test_every_text_arrives_as_the_receipt_says(city: City, program: str) -> Non
 @pytest.mark.parametrize("program", SLOWLY)
 def test_a_program_that_is_slow_or_loses_keys_is_waited_for(city: City, program: str) -> None:
     cage = Cage(city, program)
-    texts = ["at once", TEXTS[2]]
+    texts = ["at once", TEXTS[1]]
 
     assert deliveries(cage, texts) == [Delivery.SUBMITTED] * len(texts)
     assert not cage.faults
     assert taken(cage.log) == [text for _, text in cage.sent]
+
+
+@pytest.mark.parametrize("program", ["wide", "folding"])
+def test_a_small_terminal_that_shows_only_the_end_is_enough(city: City, program: str) -> None:
+    cage = Cage(city, program, {"width": 40, "height": 12})
+
+    texts = [*TEXTS[1:], "\n" * 30 + "below"]
+
+    assert deliveries(cage, texts) == [Delivery.SUBMITTED] * len(texts)
+    assert not cage.faults
+
+
+@pytest.mark.parametrize("text", ["", " \n\x07", "Press up to edit queued messages"])
+def test_what_cannot_be_told_from_an_empty_box_is_not_typed(city: City, text: str) -> None:
+    cage = Cage(city, "queueing")
+
+    assert cage.nudge(text).delivery is Delivery.REFUSED
+    assert cage.nudge("hello").delivery is Delivery.SUBMITTED
+    assert taken(cage.log) == ["hello"]
 
 
 def test_a_person_who_scrolled_back_does_not_stop_a_message(city: City) -> None:
@@ -167,7 +188,7 @@ def test_a_dialog_that_comes_with_the_text_gets_no_enter(city: City) -> None:
     assert not cage.faults
 
 
-@pytest.mark.parametrize("program", ["permission", "slow-permission"])
+@pytest.mark.parametrize("program", ["permission", "slow-permission", "stalling"])
 def test_a_permission_asked_for_after_a_message_is_not_given(city: City, program: str) -> None:
     cage = Cage(city, program)
 

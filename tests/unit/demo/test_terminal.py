@@ -172,6 +172,25 @@ def test_a_paste_that_comes_in_pieces_is_one_message(terminal: Callable[..., Ter
     agent.expect(f'You said: "{long}"')
 
 
+def test_a_long_paste_is_shown_by_a_sign(terminal: Callable[..., Terminal]) -> None:
+    agent = terminal("--trust", "--work-seconds", "0")
+    agent.expect("> ")
+    lines = "\r".join(f"line {number}" for number in range(9))
+    quoted = "[Pasted text #1 +8 lines]"
+
+    agent.type(f"see \x1b[200~{lines}\x1b[201~!")
+    shown = agent.expect("lines]!")
+    agent.type(ENTER)
+    agent.expect('You said: "see line 0\r\n  line 1')
+    agent.expect('line 8!"')
+    agent.type(f"{quoted} \x1b[200~{quoted}{'x' * 500}\x1b[201~" + ENTER)
+    agent.expect(f'You said: "{quoted} {quoted}{"x" * 500}"')
+    agent.type(f"\x1b[200~{lines}\x1b[201~\x7fgone" + ENTER)
+
+    assert shown == f"see {quoted}!"
+    agent.expect('You said: "gone"')
+
+
 def test_backspace_and_erase_change_the_draft(terminal: Callable[..., Terminal]) -> None:
     agent = terminal("--trust", "--work-seconds", "0")
     agent.expect("> ")

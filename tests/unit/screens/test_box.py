@@ -89,6 +89,15 @@ def test_what_is_written_faint_is_no_draft() -> None:
     assert (found.is_empty, real.is_empty) == (True, False)
 
 
+def test_a_draft_counts_where_even_the_prompt_is_written_faint() -> None:
+    shown = replace(screen(LINE, ": run the tests", LINE), typed=(LINE, "", LINE))
+
+    found = find_box(shown, FRAMED)
+
+    assert found is not None
+    assert not found.is_empty
+
+
 def test_a_no_break_space_is_no_draft() -> None:
     found = find_box(screen(LINE, ":\N{NO-BREAK SPACE}", LINE), FRAMED)
 

@@ -7,6 +7,8 @@ import textwrap
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.unit.screens.gallery import BACKENDS, NOW, cases, ready
 
 from gascity.config.screens import shipped
@@ -133,3 +135,21 @@ def test_a_program_that_ended_is_not_read() -> None:
 
         assert seen.kind is None
         assert not seen.has_box
+
+
+ROWS = st.lists(
+    st.one_of(
+        st.text(max_size=30),
+        st.sampled_from([row for case in ALL[::7] for row in case.screen.rows]),
+    ),
+    max_size=30,
+)
+
+
+@given(ROWS, st.text(max_size=10))
+def test_any_screen_can_be_read(rows: list[str], title: str) -> None:
+    for backend in BACKENDS:
+        seen = classify(Screen.of("\n".join(rows), title), shipped(backend) or NO_RULES, NOW)
+
+        assert seen.has_box or not seen.draft
+        assert seen.kind is not Kind.DIALOG or not seen.has_box

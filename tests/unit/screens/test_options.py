@@ -173,7 +173,7 @@ def test_of_two_that_match_none_is_taken() -> None:
 
 
 def test_a_match_that_begins_in_the_second_row_does_not_count() -> None:
-    options = read("Really?\n❯ 1. Ask me later, when\n     I accept it\n  2. Leave")
+    options = read("Really?\n❯ 1. Ask me later, when it is my\n     I accept it\n  2. Leave")
 
     assert find(options, re.compile("I accept")) is None
 

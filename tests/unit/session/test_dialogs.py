@@ -136,6 +136,24 @@ def test_an_enter_that_is_late_does_not_fall_into_the_next_dialog() -> None:
     assert desk.pressed.count("Enter") == 1
 
 
+def test_a_program_that_reads_no_key_for_long_gets_one_enter() -> None:
+    desk = Desk(replace(BYPASS, default=1, slow=6.0, next=True))
+
+    said = desk.answer()
+
+    assert said.done
+    assert desk.pressed.count("Enter") == 1
+
+
+def test_a_menu_quoted_above_a_dialog_without_cursor_is_not_taken_for_its_own() -> None:
+    quoted = ("● It said:", "  ❯ 1. Yes, I accept", "    2. No, exit", "")
+    desk = Desk(Spec(("Leave", "I agree"), glyph=" ", above=quoted))
+
+    said = desk.answer()
+
+    assert (said.done, desk.pressed) == (False, [])
+
+
 def test_an_enter_that_is_always_lost_is_given_three_times() -> None:
     desk = Desk(replace(BYPASS, swallow=99))
 
