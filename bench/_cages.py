@@ -35,12 +35,13 @@ ONCE = {
     "crash": "unverified",
     "permission": "submitted",
     "slow-permission": "submitted",
+    "stalling": "submitted",
     "doubtful": "submitted",
     "menu": "unverified",
 }
 NEVER = ("limit", "limited-box", "login", "draft")
 UNPROVABLE = ("late-flushing", "late-dialog", "paste-dialog", "menu")
-ASKING = ("permission", "slow-permission")
+ASKING = ("permission", "slow-permission", "stalling")
 SHORT = 3  # characters of which nobody could say where they are shown
 
 

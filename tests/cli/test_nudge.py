@@ -38,7 +38,7 @@ def test_a_message_that_would_act_is_changed_and_the_change_is_told(screened: Sc
     said = screened.ok("nudge", "worker", "/exit now")
 
     assert said.splitlines()[1:] == [
-        "it was changed to be harmless; sent was: [nudge] /exit now",
+        'it was changed to be harmless; sent was: "[nudge] /exit now"',
     ]
     eventually(lambda: 'You said: "[nudge] /exit now"' in screened.ok("peek", "worker"))
 
@@ -135,7 +135,7 @@ def test_without_a_controller_it_is_the_same(screen_city: ScreenCity) -> None:
     eventually(lambda: screen_city.controller() == 0)
 
     assert screen_city.ok("nudge", "worker", "/exit").splitlines()[1:] == [
-        "it was changed to be harmless; sent was: [nudge] /exit"
+        'it was changed to be harmless; sent was: "[nudge] /exit"'
     ]
     refused = screen_city.gc("nudge", "shy", "hello", "--no-wait")
     assert refused.returncode == 6
@@ -235,6 +235,13 @@ def test_options_that_make_no_sense_are_told(
         (b"caf\xff", "error: standard input is not UTF-8 text: the byte 0xff at 3 is none\n"),
         (b"a\0b", "error: standard input is not text: there is a NUL character in it\n"),
         (b"\x1b\x07\n", "error: the message is empty\n"),
+        (
+            b"a" * 1_000_000,
+            (
+                "error: the message is too long: 1000000 characters\n"
+                "hint: save it in a file, and send the path of that\n"
+            ),
+        ),
     ],
 )
 def test_standard_input_that_is_no_text_is_told(city: City, data: bytes, says: str) -> None:
@@ -288,6 +295,12 @@ def test_every_refusal_has_advice_of_its_own(reading: Reading) -> None:
     assert "`" in advice("a", why)
 
 
+def test_a_box_that_is_not_read_has_advice_of_its_own() -> None:
+    why = obstacle(Screen((), unread=3), Reading(Kind.READY, has_box=True), Rules())
+
+    assert "--timeout" in advice("a", why)
+
+
 def test_somebody_who_types_is_waited_for() -> None:
     why = obstacle(Screen((), attached=1, quiet=0.1), Reading(Kind.READY, has_box=True), Rules())
 
@@ -306,9 +319,9 @@ def test_whatever_became_of_it_is_one_line(delivery: str) -> None:
     ("given", "sent", "says"),
     [
         ("hello\r\nthere\n", "hello\nthere", ""),
-        ("a\tb", "a    b", "it was changed to be harmless; sent was: a    b"),
-        ("!ls", "[nudge] !ls", "it was changed to be harmless; sent was: [nudge] !ls"),
-        ("a\\", "a\\ .", "it was changed to be harmless; sent was: a\\ ."),
+        ("a\tb", "a    b", 'it was changed to be harmless; sent was: "a    b"'),
+        ("!ls", "[nudge] !ls", 'it was changed to be harmless; sent was: "[nudge] !ls"'),
+        ("a\\", "a\\ ", 'it was changed to be harmless; sent was: "a\\ "'),
     ],
 )
 def test_only_a_change_is_told(given: str, sent: str, says: str) -> None:
@@ -320,6 +333,6 @@ def test_of_a_long_message_both_ends_are_shown() -> None:
         "!" + "x" * 5000 + "\\", Sent("a", "submitted", "", "[n] !" + "x" * 5000 + "\\ .", 1, 0)
     )
 
-    assert said.startswith("it was changed to be harmless; sent was: [n] !xxx")
-    assert said.endswith("xxx\\ .")
+    assert said.startswith('it was changed to be harmless; sent was: "[n] !xxx')
+    assert said.endswith('xxx\\ ."')
     assert len(said) < 300

@@ -10,7 +10,12 @@ from tests.docs.conftest import ROOT, Reader, Step, agrees, blocks, steps
 
 from gascity.config.load import load_city
 
-TOLD = [ROOT / "README.md", ROOT / "docs/tutorial/first-city.md"]
+ON_TMUX = ("send-messages", "answer-dialogs", "teach-a-screen")
+TOLD = [
+    ROOT / "README.md",
+    ROOT / "docs/tutorial/first-city.md",
+    *(pytest.param(ROOT / f"docs/howto/{n}.md", marks=pytest.mark.tmux) for n in ON_TMUX),
+]
 CITIES = [ROOT / "README.md", ROOT / "docs/howto/use-a-backend.md", ROOT / "docs/howto/pools.md"]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 

@@ -113,7 +113,7 @@ class Stalling(Permission):
         self.later(0.1, self._stall)
 
     def _stall(self) -> None:
-        time.sleep(7.0)  # it is what this program does
+        time.sleep(2.0)  # it is what this program does
 
 
 class Doubtful(Program):

@@ -26,6 +26,9 @@ _ADVICE = (
     ("its input box is not on the screen", "`gc explain {agent}` shows what is"),
     ("there was no time left", "try again with a longer `--timeout`"),
     ("session ", "try again with a longer `--timeout`"),
+    ("its program shows an input box and does not", "try again with a longer `--timeout`"),
+    ("an empty input box shows these very words", "say it in other words"),
+    ("there was no room", "try again when it has read what waits for it"),
     ("it reads lines", "send it in shorter lines"),
 )
 
@@ -157,4 +160,4 @@ def change(given: str, sent: Sent) -> str:
     if len(shown) > LONGEST_SHOWN:
         half = LONGEST_SHOWN // 2
         shown = f"{shown[:half]} ... {shown[-half:]}"
-    return f"it was changed to be harmless; sent was: {visible(shown)}"
+    return f'it was changed to be harmless; sent was: "{visible(shown)}"'

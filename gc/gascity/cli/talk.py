@@ -15,6 +15,7 @@ from gascity.cli.options import AgentName, AsJson, complete_agents, seconds
 from gascity.errors import Exit, UsageError
 
 LONGEST = 3600.0  # a command that waits longer is better kept with --queue
+LARGEST = 1_000_000  # bytes of a message on its way to the controller
 SHORTEST = 2.0  # seconds in which a message can be typed, submitted and proven
 
 
@@ -105,6 +106,11 @@ def _message(text: str) -> str:
         raise UsageError("the message is not UTF-8 text")
     if not typed(text).strip():
         raise UsageError("the message is empty")
+    if len(json.dumps(text)) > LARGEST:
+        raise UsageError(
+            f"the message is too long: {len(text)} characters",
+            hint="save it in a file, and send the path of that",
+        )
     return text
 
 

@@ -75,7 +75,7 @@ def could_wrap(before: Line, line: Line) -> bool:
 
 def is_full(line: Line) -> bool:
     """Tell whether the terminal itself broke this row at its edge."""
-    return cells(line.text) >= line.edge - 1
+    return cells(line.text) >= line.edge - 2  # a blank, or half of a wide character, is not seen
 
 
 def goes_on(before: Line, line: Line) -> bool:

@@ -29,7 +29,8 @@ STEADY = 0.1  # seconds for which a box must be seen free
 QUIET = 2.0  # seconds without a key of a person who is attached
 GLANCE = 0.015  # seconds between two looks
 AGAIN = 0.2  # seconds until it is tried again to find the box free
-SHOWN = 8.0  # seconds for a paste to show
+SHOWN = 8.0  # seconds for a paste to show, and more for a long one:
+SLOWEST = 20_000.0  # characters a second
 DULL = 1.5  # seconds without a sign, after which the program is made to look at its terminal
 UNSENT = 1.0  # seconds for which words are seen unsent before Enter is pressed again
 PROOF = 4.0  # seconds for the proof to show
@@ -79,6 +80,7 @@ class _Delivery:
         self._terminal = terminal
         self._rules = rules
         self._words = words
+        self._seen = _squash(words)  # once: it can be long, and every look compares with it
         self._deadline = deadline
         self._was_working = False
         self._told = 0  # how often the transcript showed the words before they were submitted
@@ -121,7 +123,8 @@ class _Delivery:
     def _not_in_the_box(self) -> str:
         """Wait until the words, and nothing else, stand still in the box; say what is wrong."""
         began = time.monotonic()
-        until = min(began + SHOWN, self._deadline - NEEDED / 2)
+        until = began + SHOWN + len(self._words) / SLOWEST
+        until = min(until, self._deadline - NEEDED / 2)
         still_since, shown, woken = began, "", False
         while True:
             screen = self._look()
@@ -148,7 +151,7 @@ class _Delivery:
     def _merged(self, screen: Screen, found: Found) -> str:
         if self._are_words(found):
             return ""
-        if not screen.attached and _squash(found.text).startswith(_squash(self._words)[:20]):
+        if not screen.attached and _squash(found.text).startswith(self._seen[:20]):
             return ""  # shown in another way than it was written
         return "other words stand in the input box with it; it was not submitted"
 
@@ -156,7 +159,7 @@ class _Delivery:
         """Tell whether a box shows the words: all, the last rows of many, or a sign for them."""
         if any(pattern.search(found.text) for pattern in self._rules.talk.pasted):
             return True
-        shown, words = _squash(found.text), _squash(self._words)
+        shown, words = _squash(found.text), self._seen
         last = _squash("".join(found.text.split("\n")[-3:]))
         rows = found.end - found.begin
         return words.endswith(shown if rows <= 4 else last) if rows > 2 else shown == words

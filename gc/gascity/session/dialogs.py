@@ -105,14 +105,19 @@ class _Choice:
         self._patience = MOVED
 
     def make(self) -> tuple[bool, str, str]:
-        for _ in range(ENTERS):
-            if self._go():
-                return True, self._label, f'"{self._label}" was chosen by its number'
-            self._effort.press("Enter")
-            if self._effort.gone(GONE):
+        entered = False
+        try:
+            for _ in range(ENTERS):
+                if self._go():
+                    return True, self._label, f'"{self._label}" was chosen by its number'
+                self._effort.press("Enter")
+                entered = True
+                if self._effort.gone(GONE) or not self._was_read():
+                    return self._taken()
+        except Over:
+            if entered and self._effort.gone(0.0):  # a late program: it took the Enter after all
                 return self._taken()
-            if not self._was_read():
-                return self._taken()
+            raise
         raise Over(f'Enter on "{self._label}" did nothing, {ENTERS} times')
 
     def _taken(self) -> tuple[bool, str, str]:
@@ -233,16 +238,11 @@ class _Choice:
 
         False when the dialog, or at least its option, went away meanwhile.
         """
-        try:
-            options = self._effort.steady()
-            if options is None or self._find(options) is None:
-                return False
-            there, back = ("Up", "Down") if options.cursor else ("Down", "Up")
-            moved = not self._moves or self._move(there) or self._move(back)
-        except Over:
-            if self._effort.gone(0.0):
-                return False
-            raise
+        options = self._effort.steady()
+        if options is None or self._find(options) is None:
+            return False
+        there, back = ("Up", "Down") if options.cursor else ("Down", "Up")
+        moved = not self._moves or self._move(there) or self._move(back)
         if not moved and self._arrows_work:
             raise Over(f'Enter on "{self._label}" did nothing, and now no key does')
         self._idle = 0

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - the glyphs that real programs draw
 from __future__ import annotations
 
 import re
