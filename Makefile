@@ -34,6 +34,7 @@ bench: $(VENV)/.run ## what it costs, as ratios against the bare floor
 	@$(BIN)/python bench/death.py
 	@$(BIN)/python bench/stop.py
 	@$(BIN)/python bench/delivery.py --quick
+	@$(BIN)/python bench/dialogs.py
 
 clean:
 	rm -rf $(VENV)

@@ -29,7 +29,7 @@ LATEST = 5.0  # seconds for a program to write down what it took
 ONCE = {
     "late-forgetful": "submitted",
     "late-keeping": "submitted",
-    "late-flushing": "unverified",
+    "late-flushing": "submitted",
     "late-dialog": "refused",
     "paste-dialog": "unverified",
     "crash": "unverified",
@@ -40,7 +40,7 @@ ONCE = {
     "menu": "unverified",
 }
 NEVER = ("limit", "limited-box", "login", "draft")
-UNPROVABLE = ("late-flushing", "late-dialog", "paste-dialog", "menu")
+UNPROVABLE = ("late-dialog", "paste-dialog", "menu")
 ASKING = ("permission", "slow-permission", "stalling")
 SHORT = 3  # characters of which nobody could say where they are shown
 

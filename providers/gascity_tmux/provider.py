@@ -18,7 +18,6 @@ from gascity.errors import (
     StartFailed,
     StopTimedOut,
 )
-from gascity.screens.rules import Rules
 from gascity.screens.screen import Screen
 from gascity.session import kin, overlay, processes
 from gascity.session.deaths import Deaths
@@ -217,7 +216,8 @@ class Provider(SessionProvider):
             return Receipt(Delivery.ABSENT)
         from gascity_tmux.talk import deliver  # noqa: PLC0415  most commands never type
 
-        rules = self._rules(found, deadline)
+        stored = self._view.metadata([found], deadline).get(found.session, {})
+        rules = self.context.screens.of(stored.get(BACKEND, ""), stored.get(PROMPT, ""))
         hold = partial(session_lock, self.context.state_dir, name)
         return deliver(
             self._view, found, text, rules, hold=hold, deadline=deadline, wait=wait, raw=raw
@@ -232,15 +232,7 @@ class Provider(SessionProvider):
         self, names: Sequence[str], *, since: float | None = None, timeout: float
     ) -> Mapping[str, Screen]:
         """Return what several sessions show, in two round trips."""
-        deadline = time.monotonic() + timeout
-        wanted = set(names)
-        found = [
-            pane
-            for pane in self._view.list(deadline)
-            # tmux counts whole seconds.
-            if pane.name in wanted and (since is None or pane.activity >= since - 1)
-        ]
-        return look_at(self._view, found, deadline)
+        return look_at(self._view, names, since, time.monotonic() + timeout)
 
     def send_keys(self, name: str, keys_: Sequence[str], *, timeout: float) -> None:
         """Press keys."""
@@ -309,10 +301,6 @@ class Provider(SessionProvider):
             raise ProviderError(f"{src} was not copied to session {name}: {problem}") from problem
 
     # --- how
-
-    def _rules(self, pane: Pane, deadline: float) -> Rules:
-        stored = self._view.metadata([pane], deadline).get(pane.session, {})
-        return self.context.screens.of(stored.get(BACKEND, ""), stored.get(PROMPT, ""))
 
     def _screen(self, name: str, deadline: float) -> str:
         """Return what the session shows at this moment, without what scrolled away."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from gascity.screens.screen import Screen
 from gascity.session.unread import unread
 from gascity_tmux import keys, lines, screen, styled
-from gascity_tmux.connection import Lost
+from gascity_tmux.connection import Gone, Lost
 from gascity_tmux.panes import Pane
 from gascity_tmux.view import View
 from gascity_tmux.wire import Block, command
@@ -42,15 +42,22 @@ class TmuxTerminal:
     def look(self, *, timeout: float) -> Screen:
         """Return what the pane shows, and how long nobody who is attached has typed."""
         deadline = time.monotonic() + timeout
-        try:
-            answered = self._view.ask(*_questions(self._pane, "-e"), deadline=deadline)
-            seen = _screen(answered, styled.read_rows)
-            if not seen.attached:
-                return seen
-            clients = command("list-clients", "-t", self._pane.session, "-F", "#{client_activity}")
-            return _with_quiet(seen, self._view.ask(clients, deadline=deadline))
-        except Lost:
-            return GONE
+        while True:
+            try:
+                return self._look(deadline)
+            except Gone:
+                return GONE
+            except Lost:  # with a connection that others use too: that tells nothing of the pane
+                if time.monotonic() >= deadline:
+                    raise
+
+    def _look(self, deadline: float) -> Screen:
+        answered = self._view.ask(*_questions(self._pane, "-e"), deadline=deadline)
+        seen = _screen(answered, styled.read_rows)
+        if not seen.attached:
+            return seen
+        clients = command("list-clients", "-t", self._pane.session, "-F", "#{client_activity}")
+        return _with_quiet(seen, self._view.ask(clients, deadline=deadline))
 
     def press(self, keys_: Sequence[str], *, timeout: float) -> None:
         """Press keys."""
@@ -126,8 +133,17 @@ def _input(path: str) -> tuple[bool, bool]:
         return lines.reads_lines(terminal), bool(unread(terminal))
 
 
-def look_at(view: View, found: Sequence[Pane], deadline: float) -> dict[str, Screen]:
-    """Return what several panes show, in one round trip."""
+def look_at(
+    view: View, names: Sequence[str], since: float | None, deadline: float
+) -> dict[str, Screen]:
+    """Return what several sessions show: one round trip to find them, one for their screens."""
+    wanted = set(names)
+    found = [
+        pane
+        for pane in view.list(deadline)
+        # tmux counts whole seconds.
+        if pane.name in wanted and (since is None or pane.activity >= since - 1)
+    ]
     asked = [question for pane in found for question in _questions(pane)]
     answered = view.ask(*asked, deadline=deadline) if asked else ()
     return {

@@ -14,7 +14,7 @@ from dataclasses import replace
 from gascity.core.observed import Alive, ProcessId, SessionState
 from gascity.session import pids
 from gascity_tmux import layout, meta, panes
-from gascity_tmux.connection import Connection, Lost
+from gascity_tmux.connection import Connection, Gone, Lost
 from gascity_tmux.panes import Pane
 from gascity_tmux.server import Server
 from gascity_tmux.wire import Block, command
@@ -113,7 +113,7 @@ class View:
     def _connected(self, deadline: float) -> Connection:
         connection = self._server.connect(deadline=deadline)
         if connection is None:
-            raise Lost("the tmux server has ended")
+            raise Gone("the tmux server has ended")
         return connection
 
     def _ask_for_panes(self, name: str, deadline: float) -> Sequence[Pane]:

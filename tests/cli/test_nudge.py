@@ -296,7 +296,7 @@ def test_every_refusal_has_advice_of_its_own(reading: Reading) -> None:
 
 
 def test_a_box_that_is_not_read_has_advice_of_its_own() -> None:
-    why = obstacle(Screen((), unread=3), Reading(Kind.READY, has_box=True), Rules())
+    why = obstacle(Screen((), unread=True), Reading(Kind.READY, has_box=True), Rules())
 
     assert "--timeout" in advice("a", why)
 

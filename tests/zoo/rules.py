@@ -64,11 +64,12 @@ BOOK = RuleBook(
     {
         "zoo": ZOO,
         "zoo-queueing": replace(ZOO, talk=replace(_TALK, while_working=True)),
-        "zoo-lasting": replace(ZOO, lasting=1.0),
+        "zoo-lasting": replace(ZOO, lasting=2.0),
     }
 )
 
 
 def backend_of(program: str) -> str:
     """Return whose rules hold for a program."""
-    return {"queueing": "zoo-queueing", "late-dialog": "zoo-lasting"}.get(program, "zoo")
+    lasting = ("late-dialog", "late-flushing")
+    return {"queueing": "zoo-queueing", **dict.fromkeys(lasting, "zoo-lasting")}.get(program, "zoo")

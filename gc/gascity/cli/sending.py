@@ -9,7 +9,9 @@ import time
 from dataclasses import dataclass
 
 from gascity.cli.city import Here, find_agent, reach
+from gascity.cli.concealed import secrets_of
 from gascity.config.problems import visible
+from gascity.core.fingerprint import conceal
 from gascity.errors import Exit, NotRunning
 
 SLACK = 10.0  # seconds that the controller may need besides those for the message
@@ -74,9 +76,8 @@ def send(here: Here, name: str, text: str, *, wait: bool, raw: bool, timeout: fl
         spec, provider = reach(here, name)
         given = provider.nudge(spec.session, text, timeout=timeout, wait=wait, raw=raw)
         elapsed = round(given.elapsed, 3)
-        return Sent(
-            spec.name, str(given.delivery), given.evidence, given.text, given.attempts, elapsed
-        )
+        said_so = conceal(given.evidence, secrets_of(spec))
+        return Sent(spec.name, str(given.delivery), said_so, given.text, given.attempts, elapsed)
     said = answered if isinstance(answered, dict) else {}
     return Sent(
         agent=name,

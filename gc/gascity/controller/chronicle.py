@@ -21,6 +21,16 @@ from gascity.errors import GascityError
 from gascity.journal.store import Journal
 from gascity.patrol.sinks import send
 
+FROM_SCREENS = frozenset(
+    {
+        EventType.ALERT_RAISED,
+        EventType.DIALOG_ANSWERED,
+        EventType.DIALOG_FAILED,
+        EventType.NUDGE_SUBMITTED,
+        EventType.NUDGE_REFUSED,
+        EventType.NUDGE_UNVERIFIED,
+    }
+)
 MOST_UNTOLD = 10_000  # events kept in memory while the journal cannot be written
 
 
@@ -48,12 +58,18 @@ class Chronicle:
     def record(self, events: Iterable[Event]) -> None:
         """Tell of events now; `write` keeps them."""
         for event in events:
-            told = event
-            if event.detail:
-                hidden = self._secrets(event.agent)
-                told = replace(event, detail=conceal(event.detail, hidden))
+            told = self._harmless(event) if event.type in FROM_SCREENS else event
             self._unwritten.append(told)
             self._tell(told)
+
+    def conceal(self, agent: str, text: str) -> str:
+        """Return a text that an agent showed without the secrets it was given."""
+        return conceal(text, self._secrets(agent))
+
+    def _harmless(self, event: Event) -> Event:
+        hidden = self._secrets(event.agent)
+        message, detail = conceal(event.message, hidden), conceal(event.detail, hidden)
+        return replace(event, message=message, detail=detail)
 
     def alarm(self, alert: Alert) -> None:
         """Tell a person, by the means the city has for that."""

@@ -33,12 +33,12 @@ from gascity.controller.messages import (
 from gascity.controller.observe import seen_sessions
 from gascity.controller.postbox import Postbox
 from gascity.controller.requests import Requests
-from gascity.controller.screens import ScreenReader, expected_screens
+from gascity.controller.screens import ScreenReader, Screens
 from gascity.controller.workers import Workers
 from gascity.core.actions import Alert, Event, EventType, SessionAction
 from gascity.core.memory import Memory
 from gascity.core.model import City, Desired, declared
-from gascity.core.observed import CITY_ID, Observed, Seen, SessionState, Shown, Unseen
+from gascity.core.observed import CITY_ID, Observed, Seen, SessionState, Unseen
 from gascity.core.plan import Plan, plan
 from gascity.core.views import AgentView
 from gascity.journal.store import Journal
@@ -77,8 +77,8 @@ class Controller:
         )
         self._requests = Requests(self)
         self._looks = Looks(providers, list(declared(city.desired)), self.post)
-        self._screens = ScreenReader(providers, self.post, self._clock.now)
-        self._shown: Mapping[str, Shown] = {}
+        reader = ScreenReader(providers, self.post, self._clock.now)
+        self._screens = Screens(city, reader)
         self.deeds = Deeds(hands, self._workers, self.post)
         self._closing = False
         self._before: Plan | None = None
@@ -93,6 +93,10 @@ class Controller:
     def post(self, message: Message) -> None:
         """Hand the loop a message; safe from any thread and from a signal handler."""
         self._inbox.put(message)
+
+    def conceal(self, agent: str, text: str) -> str:
+        """Return what an agent showed without the secrets it was given."""
+        return self._chronicle.conceal(agent, text)
 
     def tell(self, event: Event) -> None:
         """Have an event written down; safe from any thread."""
@@ -191,7 +195,7 @@ class Controller:
             case Happened(event):
                 self._record([event])
             case Read(shown):
-                self._shown = shown
+                self._screens.take(shown)
                 self._news = True
             case Leave(why):
                 self.leaving = why
@@ -299,16 +303,14 @@ class Controller:
         if self.deeds.outran_a_look():
             self._looks.want()
         sessions = self.sessions()
-        expected = expected_screens(self.city, sessions)
-        self._screens.expect({} if self._closing else expected)
-        unread = expected.keys() - self._shown.keys()
+        unread = self._screens.expect({} if self._closing else sessions)
         queued = self.postbox.first(sessions)
         return Observed(
             dict(self._looks.seen),
             dict(self._demand.sizes),
             self.deeds.occupied_at_the_end() if self._closing else busy,
             self.deeds.typing(),
-            self._shown,
+            self._screens.shown,
             {session: one for session, one in queued.items() if session not in unread},
         )
 
@@ -322,6 +324,7 @@ class Controller:
         memory = self.deeds.end(acted, self.memory, self._clock.now())
         if memory is not None:
             self.memory = memory
+            self._screens.touch(acted.session)
             for outcome in acted.outcomes:
                 self._say(*self.postbox.done(outcome, self._clock.now()))
         self._looks.want()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from gascity.controller.messages import Asked
@@ -51,7 +51,8 @@ class MessageRequests:
                 self._controller.tell(
                     nudge_event(spec.name, spec.session, receipt.delivery, receipt.evidence)
                 )
-                asked.answer(receipt_document(spec.name, receipt))
+                said = self._controller.conceal(spec.name, receipt.evidence)
+                asked.answer(receipt_document(spec.name, replace(receipt, evidence=said)))
 
         self._controller.submit(job)
 

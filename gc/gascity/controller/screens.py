@@ -6,6 +6,7 @@ hears only of what is read as something else than before.
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -45,6 +46,39 @@ def expected_screens(city: City, sessions: Mapping[str, SessionState]) -> dict[s
     return found
 
 
+class Screens:
+    """What the screens of one controller's agents are read as. Used by the loop's thread alone."""
+
+    def __init__(self, city: City, reader: ScreenReader) -> None:
+        self.shown: Mapping[str, Shown] = {}
+        self._city = city
+        self._reader = reader
+        self._touched: dict[str, float] = {}
+
+    def expect(self, sessions: Mapping[str, SessionState]) -> set[str]:
+        """Say which sessions there are; return those whose screen is not read yet."""
+        expected = expected_screens(self._city, sessions)
+        self._reader.expect(expected)
+        return expected.keys() - self.shown.keys()
+
+    def touch(self, session: str) -> None:
+        """Forget a screen that was typed at, or is new: it is read again."""
+        self._touched[session] = time.monotonic()
+        self.shown = {name: one for name, one in self.shown.items() if name != session}
+        self._reader.again(session)
+
+    def take(self, shown: Mapping[str, Shown]) -> None:
+        """Take what was read, but for what was asked for before its session was touched."""
+        self.shown = {
+            name: one for name, one in shown.items() if one.asked_at >= self._touched.get(name, 0.0)
+        }
+        self._touched = {name: at for name, at in self._touched.items() if name not in self.shown}
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._reader.close()
+
+
 class ScreenReader:
     """Reads until closed. `expect` says which screens there are."""
 
@@ -63,6 +97,7 @@ class ScreenReader:
         self._screens: dict[str, Screen] = {}
         self._shown: dict[str, Shown] = {}
         self._read_at: dict[str, float] = {}
+        self._again: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._wanted = threading.Event()
         self._ended = False
         self._thread: threading.Thread | None = None
@@ -79,6 +114,11 @@ class ScreenReader:
             self._thread.start()
         if news:
             self._wanted.set()
+
+    def again(self, session: str) -> None:
+        """Have a screen read anew, and told even if it is as before."""
+        self._again.put(session)
+        self._wanted.set()
 
     def close(self) -> None:
         """Stop reading."""
@@ -97,7 +137,7 @@ class ScreenReader:
         changed = self._forget(expected)
         for provider in sorted({one.provider for one in expected.values()}):
             mine = {name: one for name, one in expected.items() if one.provider == provider}
-            began = time.time()
+            began, asked_at = time.time(), time.monotonic()
             try:
                 screens = self._providers[provider].screens(
                     list(mine), since=self._since(provider, mine), timeout=TIMEOUT
@@ -108,7 +148,7 @@ class ScreenReader:
                 continue
             self._read_at[provider] = began
             for name, screen in screens.items():
-                changed = self._take(name, mine[name], screen) or changed
+                changed = self._take(name, mine[name], screen, asked_at) or changed
         return changed
 
     def _since(self, provider: str, mine: Mapping[str, Expected]) -> float | None:
@@ -117,16 +157,19 @@ class ScreenReader:
         return self._read_at.get(provider)
 
     def _forget(self, expected: Mapping[str, Expected]) -> bool:
+        again = set()
+        while not self._again.empty():
+            again.add(self._again.get())
         gone = [
             name
             for name, shown in self._shown.items()
-            if name not in expected or expected[name].run != shown.run
+            if name in again or name not in expected or expected[name].run != shown.run
         ]
         for name in gone:
             del self._shown[name], self._screens[name]
         return bool(gone)
 
-    def _take(self, name: str, one: Expected, screen: Screen) -> bool:
+    def _take(self, name: str, one: Expected, screen: Screen, asked_at: float) -> bool:
         before, last = self._shown.get(name), self._screens.get(name)
         if not screen.alive:
             return False
@@ -135,9 +178,11 @@ class ScreenReader:
         now = self._now()
         reading = classify(screen, one.rules, now)
         self._screens[name] = screen
-        same = before is not None and before.reading.matters == reading.matters
-        since = before.since if same and before is not None else now
-        self._shown[name] = Shown(one.run, reading, since, now, screen.bottom(KEPT_ROWS))
+        since = now
+        if same := before is not None and before.reading.matters == reading.matters:
+            since, reading = before.since, before.reading  # a limit ends when it first said so
+        bottom = screen.bottom(KEPT_ROWS)
+        self._shown[name] = Shown(one.run, reading, since, now, bottom, asked_at)
         return not same or reading.kind is None
 
 

@@ -93,7 +93,8 @@ class SessionState:
 class Shown:
     """What the screen of the incarnation `run` was read as, with the rows at its bottom.
 
-    `since` is when the reading became what it is, `still` when the screen last changed.
+    `since` is when the reading became what it is, `still` when the screen last changed; `asked_at`
+    is the monotonic moment at which it was asked for.
     """
 
     run: str
@@ -101,6 +102,7 @@ class Shown:
     since: float
     still: float
     bottom: tuple[str, ...] = ()
+    asked_at: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

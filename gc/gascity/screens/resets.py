@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_FAR = timedelta(hours=18)  # a time of day further ahead than this was meant for today
 _HALF_A_YEAR = timedelta(days=183)
 
 _UNITS = "weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s"
@@ -31,8 +32,9 @@ _DATE = re.compile(
 def parse_reset(text: str, now: float) -> float | None:
     """Return the time that `text` names, in seconds since the epoch; None if it names none.
 
-    `now` is when the text was read. A time of day is the next one after that. A day without a year
-    is the nearest such day, be it over: a limit that ended is no limit. Never raises.
+    `now` is when the text was read. A time of day is the next one after that, but one that passed a
+    few hours ago is over: the words stay on the screen when the limit has ended. A day without a
+    year is the nearest such day. Never raises.
     """
     said = text.strip().rstrip(".!").removeprefix("at ").strip()
     try:
@@ -64,11 +66,12 @@ def _moment(text: str, now: float) -> float | None:
         return day.replace(hour=hour, minute=minute, tzinfo=zone).timestamp()
     at = today.replace(hour=hour, minute=minute, second=0, microsecond=0, fold=0)
     if not found["month"]:
-        return (at if at > today else at + timedelta(days=1)).timestamp()
+        at += timedelta(days=at < today)
+        return (at - timedelta(days=1) if at - today > _FAR else at).timestamp()
     month = _MONTHS.index(found["month"].lower()) + 1
     years = [int(found["year"])] if found["year"] else [today.year + n for n in (-1, 0, 1)]
-    days = [_on(at, year, month, int(found["day"])) for year in years]
-    there = [day for day in days if day is not None]
+    named = [_on(at, year, month, int(found["day"])) for year in years]
+    there = [day for day in named if day is not None]
     if found["year"]:
         return there[0].timestamp() if there else None
     near = [day for day in there if abs(day - today) <= _HALF_A_YEAR]

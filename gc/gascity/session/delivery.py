@@ -31,6 +31,7 @@ GLANCE = 0.015  # seconds between two looks
 AGAIN = 0.2  # seconds until it is tried again to find the box free
 SHOWN = 8.0  # seconds for a paste to show, and more for a long one:
 SLOWEST = 20_000.0  # characters a second
+STILL = 1.5  # seconds for which a box must not change that shows the words in another way
 DULL = 1.5  # seconds without a sign, after which the program is made to look at its terminal
 UNSENT = 1.0  # seconds for which words are seen unsent before Enter is pressed again
 PROOF = 4.0  # seconds for the proof to show
@@ -82,7 +83,7 @@ class _Delivery:
         self._words = words
         self._seen = _squash(words)  # once: it can be long, and every look compares with it
         self._deadline = deadline
-        self._was_working = False
+        self._was_working = self._works = False
         self._told = 0  # how often the transcript showed the words before they were submitted
 
     def attempt(self) -> Receipt:
@@ -135,9 +136,12 @@ class _Delivery:
             text = found.text if found is not None and not found.is_empty else ""
             if text != shown:
                 shown, still_since = text, now
-            elif found is not None and text and now - still_since >= self._rules.talk.settle:
-                self._told = self._count_told(screen, found)
-                return self._merged(screen, found)
+            elif found is not None and text and not screen.unread:
+                still = now - still_since
+                if still >= (self._rules.talk.settle if self._are_words(found) else STILL):
+                    self._told = self._count_told(screen, found)
+                    self._works = classify(screen, self._rules).kind is Kind.WORKING
+                    return self._merged(screen, found)
             if now >= until:
                 break
             if not shown and not woken and now - began >= DULL:
@@ -157,7 +161,8 @@ class _Delivery:
 
     def _are_words(self, found: Found) -> bool:
         """Tell whether a box shows the words: all, the last rows of many, or a sign for them."""
-        if any(pattern.search(found.text) for pattern in self._rules.talk.pasted):
+        signs = self._rules.talk.pasted
+        if any(not sign.sub("", found.text, count=1).strip() for sign in signs):
             return True
         shown, words = _squash(found.text), self._seen
         last = _squash("".join(found.text.split("\n")[-3:]))
@@ -170,7 +175,9 @@ class _Delivery:
         evidence = ""
         attempts = 0
         while attempts < MOST_ENTERS and time.monotonic() < self._deadline:
-            self._terminal.press(self._rules.talk.submit, timeout=self._left(_CALL))
+            talk = self._rules.talk
+            keys = talk.queue if self._works and talk.queue else talk.submit
+            self._terminal.press(keys, timeout=self._left(_CALL))
             attempts += 1
             until = min(time.monotonic() + PROOF, self._deadline)
             evidence, proven = self._proof(until)

@@ -23,6 +23,7 @@ from gascity.session.locks import SessionBusy
 from gascity.session.terminal import Terminal
 
 MOST_ANSWERS = 3  # to one dialog; a second look may find what the first did not
+STANDS_STILL = 10.0  # seconds after which a screen that no rule knows is not waited for
 LASTING_TROUBLE = 2.0  # seconds for which a login screen or a limit must be seen
 ANSWERING = 10.0
 KEPT_ROWS = 40  # of a screen, in the record of an answer
@@ -63,14 +64,16 @@ class ScreenReadiness:
         screen = self._terminal.look(timeout=timeout)
         reading = classify(screen, self._rules, time.time())
         rule = self._rules.rule(reading.rule)
-        lasted = self._lasted(reading)
+        lasted = self._lasted(reading, screen)
         if reading.kind is Kind.DIALOG and rule is not None:
             return self._meet(rule, screen, timeout)
         if reading.has_box and reading.kind is not None:
             needed = 0.0 if self.answers else self._rules.lasting
             return Stand.READY if lasted >= needed else Stand.NOT_YET
-        trouble = reading.kind in (Kind.AUTH, Kind.LIMITED, Kind.WAITING)
-        return Stand.STUCK if trouble and lasted >= LASTING_TROUBLE else Stand.NOT_YET
+        if reading.kind in (Kind.AUTH, Kind.LIMITED, Kind.WAITING):
+            return Stand.STUCK if lasted >= LASTING_TROUBLE else Stand.NOT_YET
+        unknown = reading.kind is None and not reading.is_blank
+        return Stand.STUCK if unknown and lasted >= STANDS_STILL else Stand.NOT_YET
 
     def _meet(self, rule: Rule, screen: Screen, timeout: float) -> Stand:
         policy = self._policies.get(rule.name, Policy.ASK)
@@ -88,9 +91,9 @@ class ScreenReadiness:
         self.answers.append((rule.name, given))
         return Stand.NOT_YET
 
-    def _lasted(self, reading: Reading) -> float:
-        """Return for how long the screen has shown this."""
-        shown = "box" if reading.has_box else reading.rule
+    def _lasted(self, reading: Reading, screen: Screen) -> float:
+        """Return for how long the screen has shown this; one that no rule knows, unchanged."""
+        shown = "box" if reading.has_box else reading.rule or screen.text
         if shown != self._last or self._since is None:
             self._last, self._since = shown, self._now()
         return self._now() - self._since

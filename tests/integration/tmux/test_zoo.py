@@ -54,7 +54,12 @@ class Cage:
     """One program of the zoo, and what it logs."""
 
     def __init__(
-        self, city: City, program: str, settings: Mapping[str, object] | None = None
+        self,
+        city: City,
+        program: str,
+        settings: Mapping[str, object] | None = None,
+        *,
+        hasty: bool = False,
     ) -> None:
         self.city = city
         self.name = program
@@ -62,7 +67,8 @@ class Cage:
         self.provider = Provider(context)
         city.made.append(self.provider)
         self._log = city.work / "log"
-        config = session_of(program, city.work, self._log, {"TEST_TOKEN": city.token})
+        env = {"TEST_TOKEN": city.token}
+        config = session_of(program, city.work, self._log, env, hasty=hasty)
         self.provider.start(program, config, timeout=LIMIT)
         self.sent: list[Sent] = []
 
@@ -198,7 +204,7 @@ def test_a_permission_asked_for_after_a_message_is_not_given(city: City, program
 
 
 def test_a_message_that_is_thrown_away_is_not_called_submitted(city: City) -> None:
-    cage = Cage(city, "late-flushing")
+    cage = Cage(city, "late-flushing", hasty=True)
 
     assert cage.nudge("too early", timeout=DOUBT).delivery is Delivery.UNVERIFIED
     assert cage.nudge("in time").delivery is Delivery.SUBMITTED

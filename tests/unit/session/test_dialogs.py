@@ -148,7 +148,7 @@ def test_a_program_that_reads_no_key_for_long_gets_one_enter() -> None:
 
 def test_a_menu_quoted_above_a_dialog_without_cursor_is_not_taken_for_its_own() -> None:
     quoted = ("● It said:", "  ❯ 1. Yes, I accept", "    2. No, exit", "")
-    desk = Desk(Spec(("Leave", "I agree"), glyph=" ", above=quoted))
+    desk = Desk(Spec(("Leave", "I agree"), glyph=" ", numbers="", above=quoted))
 
     said = desk.answer()
 

@@ -16,6 +16,7 @@ from gascity.session.locks import SessionBusy
 from gascity.session.readiness import (
     LASTING_TROUBLE,
     MOST_ANSWERS,
+    STANDS_STILL,
     ScreenReadiness,
     Stand,
     record,
@@ -164,6 +165,27 @@ def test_a_dialog_that_cannot_be_answered_ends_the_wait() -> None:
         assert readiness.stand(timeout=0.5) is Stand.NOT_YET
 
     assert readiness.stand(timeout=0.5) is Stand.STUCK
+
+
+def test_a_screen_that_no_rule_knows_and_that_stands_still_ends_the_wait() -> None:
+    model = Model("What is this? 1%")
+    readiness = watch(model)
+
+    assert readiness.stand(timeout=5) is Stand.NOT_YET
+    model.time = STANDS_STILL
+    model.shows = "What is this? 99%"
+    assert readiness.stand(timeout=5) is Stand.NOT_YET
+    model.time += STANDS_STILL
+    assert readiness.stand(timeout=5) is Stand.STUCK
+
+
+def test_a_blank_screen_is_waited_for() -> None:
+    model = Model("")
+    readiness = watch(model)
+
+    assert readiness.stand(timeout=5) is Stand.NOT_YET
+    model.time = 10 * STANDS_STILL
+    assert readiness.stand(timeout=5) is Stand.NOT_YET
 
 
 def test_a_login_screen_that_lasts_ends_the_wait() -> None:
