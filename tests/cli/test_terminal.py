@@ -5,6 +5,7 @@ The terminal is a second tmux with a server of its own, in which a shell is type
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -85,6 +86,14 @@ class Terminal:
         return done.stdout
 
 
+def restarts(city: Path) -> int:
+    """Return how often the first agent was restarted."""
+    told = subprocess.run(
+        [GC, "-C", str(city), "status", "--json"], capture_output=True, check=True
+    )
+    return int(json.loads(told.stdout)["agents"][0]["restarts"])
+
+
 @pytest.fixture
 def city(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "city.toml").write_text(CITY)
@@ -150,14 +159,15 @@ def test_inside_the_citys_own_tmux_the_client_is_switched(terminal: Terminal) ->
     terminal.shows("[detached")
 
 
-def test_who_watches_an_agent_crash_sees_the_next_one(terminal: Terminal) -> None:
+def test_who_watches_an_agent_crash_sees_the_next_one(terminal: Terminal, city: Path) -> None:
     terminal.run("gc start --detach; clear; gc attach mayor")
-    terminal.shows("quay | mayor | running")
+    terminal.shows("● You said")
 
     terminal.run("/crash 7")
 
-    # The crashed one is replaced by one that has not said anything yet.
-    eventually(lambda: "asked to crash" not in terminal.screen(), within=20.0)
+    # The crashed one is replaced by one that has answered its own first prompt.
+    eventually(lambda: restarts(city) == 1, within=20.0)
+    terminal.shows("● You said")
     terminal.shows("quay | mayor | running")
     terminal.run("are you new?")
     terminal.shows('You said: "are you new?"')

@@ -67,7 +67,7 @@ class ScreenReadiness:
         lasted = self._lasted(reading, screen)
         if reading.kind is Kind.DIALOG and rule is not None:
             return self._meet(rule, screen, timeout)
-        if reading.has_box and reading.kind is not None:
+        if reading.kind is Kind.WORKING or (reading.has_box and reading.kind is not None):
             needed = 0.0 if self.answers else self._rules.lasting
             return Stand.READY if lasted >= needed else Stand.NOT_YET
         if reading.kind in (Kind.AUTH, Kind.LIMITED, Kind.WAITING):
@@ -93,7 +93,8 @@ class ScreenReadiness:
 
     def _lasted(self, reading: Reading, screen: Screen) -> float:
         """Return for how long the screen has shown this; one that no rule knows, unchanged."""
-        shown = "box" if reading.has_box else reading.rule or screen.text
+        up = reading.has_box or reading.kind is Kind.WORKING
+        shown = "up" if up else reading.rule or screen.text
         if shown != self._last or self._since is None:
             self._last, self._since = shown, self._now()
         return self._now() - self._since

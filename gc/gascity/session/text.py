@@ -9,16 +9,17 @@ import re
 
 from gascity.screens.rules import Talk
 
-# And halves of characters, which stand for bytes that were no text.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def message(text: str) -> str:
     """Return the text without control characters but tab and newline, and without a last newline.
 
-    An escape sequence in it could end a paste, press a key, or worse.
+    An escape sequence in it could end a paste, press a key, or worse. Bytes that were no text are
+    question marks.
     """
-    return _CONTROLS.sub("", text.replace("\r\n", "\n")).rstrip("\n")
+    whole = text.encode("utf-8", "replace").decode()
+    return _CONTROLS.sub("", whole.replace("\r\n", "\n")).rstrip("\n")
 
 
 def spoken(text: str, talk: Talk, *, raw: bool = False) -> str:

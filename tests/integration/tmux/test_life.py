@@ -222,7 +222,7 @@ def test_the_next_start_ends_what_survived_a_person_who_killed_it_by_hand(city: 
     provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
 
     assert not [pid for pid in survivors if lives(pid)]
-    assert len(city.living()) == 1
+    eventually(lambda: len(city.living()) == 1)
 
 
 def test_stop_ends_a_program_that_is_stopped_by_a_signal(city: City) -> None:

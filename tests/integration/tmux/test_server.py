@@ -99,7 +99,7 @@ def test_killed_server_its_survivors_are_gone_after_the_next_start(city: City) -
     provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
 
     assert not lives(process.pid)
-    assert len(city.living()) == 1
+    eventually(lambda: len(city.living()) == 1)
 
 
 def ignores_hangup(pid: int) -> bool:
