@@ -288,6 +288,7 @@ class FakeProvider(SessionProvider):
         with self.world.changed:
             if self.world.sessions.get(name) is session:
                 del self.world.sessions[name]
+                session.life = Exited()
         self.world.wake()
 
 

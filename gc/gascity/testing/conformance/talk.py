@@ -31,6 +31,50 @@ class TalkRules(Contract):
         assert answer in HANDED_OVER
         eventually(lambda: "hello there" in provider.peek(name, 10, timeout=self.limit))
 
+    def test_a_receipt_tells_what_was_sent(
+        self, provider: SessionProvider, name: str, config: Configure
+    ) -> None:
+        provider.start(name, config(), timeout=self.limit)
+
+        receipt = provider.nudge(name, "what was said", timeout=self.limit, wait=True)
+
+        assert receipt.text == "what was said"
+        assert receipt.attempts == 1
+        assert 0 <= receipt.elapsed <= self.limit
+
+    def test_a_terminal_shows_what_its_session_shows(
+        self, provider: SessionProvider, name: str, config: Configure
+    ) -> None:
+        provider.start(name, config(), timeout=self.limit)
+        terminal = provider.terminal(name)
+        if terminal is None:
+            assert provider.screens([name], timeout=self.limit) == {}
+            return
+
+        provider.nudge(name, "for all to see", timeout=self.limit)
+
+        eventually(lambda: "for all to see" in terminal.look(timeout=self.limit).text)
+        assert terminal.look(timeout=self.limit).alive
+        screens = provider.screens([name, f"{name}-other"], timeout=self.limit)
+        assert {one: "for all to see" in shown.text for one, shown in screens.items()} == {
+            name: True
+        }
+
+    def test_a_session_that_is_gone_has_no_terminal(
+        self, provider: SessionProvider, name: str, config: Configure
+    ) -> None:
+        provider.start(name, config(), timeout=self.limit)
+        terminal = provider.terminal(name)
+
+        provider.stop(name, grace=5.0, timeout=self.limit)
+
+        assert provider.terminal(name) is None
+        assert provider.screens([name], timeout=self.limit) == {}
+        if terminal is not None:
+            assert not terminal.look(timeout=self.limit).alive
+            terminal.press(["Enter"], timeout=self.limit)
+            terminal.paste("for nobody", timeout=self.limit)
+
     def test_a_nudge_to_a_crashed_session_is_not_called_submitted(
         self, provider: SessionProvider, name: str, config: Configure, witness: Witness, token: str
     ) -> None:
