@@ -10,7 +10,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gascity.controller.messages import Message, Read
 from gascity.core.model import City, declared
@@ -98,6 +98,7 @@ class ScreenReader:
         self._shown: dict[str, Shown] = {}
         self._read_at: dict[str, float] = {}
         self._again: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._untold: set[str] = set()
         self._wanted = threading.Event()
         self._ended = False
         self._thread: threading.Thread | None = None
@@ -152,18 +153,18 @@ class ScreenReader:
         return changed
 
     def _since(self, provider: str, mine: Mapping[str, Expected]) -> float | None:
-        if any(name not in self._shown for name in mine):
+        if self._untold or any(name not in self._shown for name in mine):
             return None
         return self._read_at.get(provider)
 
     def _forget(self, expected: Mapping[str, Expected]) -> bool:
-        again = set()
         while not self._again.empty():
-            again.add(self._again.get())
+            self._untold.add(self._again.get())
+        self._untold &= self._shown.keys()
         gone = [
             name
             for name, shown in self._shown.items()
-            if name in again or name not in expected or expected[name].run != shown.run
+            if name not in expected or expected[name].run != shown.run
         ]
         for name in gone:
             del self._shown[name], self._screens[name]
@@ -173,8 +174,11 @@ class ScreenReader:
         before, last = self._shown.get(name), self._screens.get(name)
         if not screen.alive:
             return False
+        untold = name in self._untold
+        self._untold.discard(name)
         if before is not None and last is not None and _same(screen, last):
-            return False
+            self._shown[name] = replace(before, asked_at=asked_at)
+            return untold
         now = self._now()
         reading = classify(screen, one.rules, now)
         self._screens[name] = screen
@@ -183,7 +187,7 @@ class ScreenReader:
             since, reading = before.since, before.reading  # a limit ends when it first said so
         bottom = screen.bottom(KEPT_ROWS)
         self._shown[name] = Shown(one.run, reading, since, now, bottom, asked_at)
-        return not same or reading.kind is None
+        return untold or not same or reading.kind is None
 
 
 def _same(screen: Screen, other: Screen) -> bool:

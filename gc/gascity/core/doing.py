@@ -117,7 +117,8 @@ def _unread(shown: Shown, now: float) -> Doing:
         return READY
     stuck_at = shown.still + BLOCKED_AFTER
     if now < stuck_at:
-        return replace(READY, wake_at=stuck_at)
+        why = "its input box is not on the screen"
+        return Doing(State.READY, why, wake_at=stuck_at)
     why = "it shows no input box, and nothing that a rule knows"
     return Doing(State.BLOCKED, why, trouble="blocked")
 

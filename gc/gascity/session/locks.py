@@ -38,7 +38,7 @@ def session_lock(
     try:
         if not _taken(descriptor, time.monotonic() + timeout):
             raise SessionBusy(
-                f"session {name} is busy: its {purpose} lock was not free within {timeout:g} s",
+                f"session {name} is busy: its {purpose} lock was not free within {timeout:.3g} s",
                 hint=f"`fuser {path}` shows who holds it",
             )
         yield

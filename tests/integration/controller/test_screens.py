@@ -182,6 +182,27 @@ class TestReader:
         eventually(lambda: len(posted) == 2)
         reader.close()
 
+    def test_a_screen_that_was_typed_at_is_told_again_and_stands_as_long_as_before(self) -> None:
+        world = FakeWorld()
+        world.create("s", SessionConfig("x", "/")).shown = [*PROMPT]
+        posted: list[Message] = []
+        times = iter(range(100))
+        reader = ScreenReader(
+            {"fake": world.provider()}, posted.append, lambda: float(next(times)), interval=60.0
+        )
+        reader.expect({"s": Expected("r", "fake", DEMO)})
+        eventually(lambda: posted)
+
+        reader.again("s")
+
+        eventually(lambda: len(posted) == 2)
+        reader.close()
+        first, second = posted
+        assert isinstance(first, Read)
+        assert isinstance(second, Read)
+        assert second.shown["s"].still == first.shown["s"].still
+        assert second.shown["s"].asked_at > first.shown["s"].asked_at
+
     def test_a_new_incarnation_is_read_anew(self) -> None:
         world = FakeWorld()
         world.create("s", SessionConfig("x", "/")).shown = [*PROMPT]
