@@ -11,9 +11,11 @@ import termios
 import time
 from collections.abc import Iterator
 
+from gascity.errors import ProviderUnavailable
 from gascity.session.provider import Delivery, Receipt
 from gascity.session.unread import unread
 from gascity_tmux import keys
+from gascity_tmux.connection import Gone
 from gascity_tmux.panes import Pane
 from gascity_tmux.view import View
 from gascity_tmux.wire import command
@@ -25,7 +27,10 @@ _GLANCE = 0.005
 
 
 def deliver_lines(view: View, pane: Pane, text: str, deadline: float) -> Receipt | None:
-    """Paste a text and press Enter; None, and nothing done, where no lines are read."""
+    """Paste a text and press Enter; None, and nothing done, where no lines are read.
+
+    Raises ProviderUnavailable only when nothing was typed.
+    """
     with opened(view, pane, deadline) as terminal:
         if terminal is None or not reads_lines(terminal):
             return None
@@ -33,14 +38,23 @@ def deliver_lines(view: View, pane: Pane, text: str, deadline: float) -> Receipt
             # The terminal would cut it off without a word.
             why = f"it reads lines, and none of more than {LONGEST_LINE} bytes"
             return Receipt(Delivery.REFUSED, why, text)
-        enter = keys.keys_line(pane.id, ["Enter"])
-        paste = keys.paste_line(pane.id, text, keys.new_buffer())
-        if not view.do(f"{paste} ; {enter}" if text else enter, deadline):
+        try:
+            return _type(view, pane, text, terminal, deadline)
+        except Gone:
             return Receipt(Delivery.ABSENT)
-        view.ask(command("display-message", "-p", "x"), deadline=deadline)  # tmux wrote by then
-        if _is_read(terminal, min(deadline, time.monotonic() + PROOF)):
-            return Receipt(Delivery.SUBMITTED, "its program read it", text, attempts=1)
-        return Receipt(Delivery.UNVERIFIED, "its program did not read it in time", text, attempts=1)
+        except ProviderUnavailable as problem:  # it may have arrived
+            return Receipt(Delivery.UNVERIFIED, problem.message, text)
+
+
+def _type(view: View, pane: Pane, text: str, terminal: int, deadline: float) -> Receipt:
+    enter = keys.keys_line(pane.id, ["Enter"])
+    paste = keys.paste_line(pane.id, text, keys.new_buffer())
+    if not view.do(f"{paste} ; {enter}" if text else enter, deadline):
+        return Receipt(Delivery.ABSENT)
+    view.ask(command("display-message", "-p", "x"), deadline=deadline)  # tmux wrote by then
+    if _is_read(terminal, min(deadline, time.monotonic() + PROOF)):
+        return Receipt(Delivery.SUBMITTED, "its program read it", text, attempts=1)
+    return Receipt(Delivery.UNVERIFIED, "its program did not read it in time", text, attempts=1)
 
 
 def _is_read(terminal: int, until: float) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from gascity.core.model import SessionConfig
-from gascity.core.observed import BACKEND, PROMPT, Alive, SessionState
+from gascity.core.observed import BACKEND, Alive, SessionState
 from gascity.errors import (
     GascityError,
     ProviderError,
@@ -24,7 +24,6 @@ from gascity.session.deaths import Deaths
 from gascity.session.locks import SessionBusy, session_lock
 from gascity.session.provider import (
     CityContext,
-    Delivery,
     Receipt,
     SeenCallback,
     SessionProvider,
@@ -39,6 +38,7 @@ from gascity_tmux.panes import Pane
 from gascity_tmux.program import OLDEST, version
 from gascity_tmux.server import Server, tell_hub
 from gascity_tmux.settings import Settings
+from gascity_tmux.talk import Talker
 from gascity_tmux.target import TmuxTarget
 from gascity_tmux.terminal import TmuxTerminal, look_at
 from gascity_tmux.view import View
@@ -59,6 +59,7 @@ class Provider(SessionProvider):
         self._server = Server(context.city, self._home, settings, self._heard)
         self._view = View(self._server, layout.city_mark(context.city_id))
         self._maker = Maker(context, self._server, self._view)
+        self._talker = Talker(context, self._view)
         self._lock = threading.Lock()
         self._deaths: Deaths | None = None
 
@@ -106,6 +107,7 @@ class Provider(SessionProvider):
             screen=self._screen,
             rules=self.context.screens.of(config.meta.get(BACKEND, ""), hints.ready_prompt_prefix),
             hold=partial(session_lock, self.context.state_dir, name),
+            greet=partial(self._talker.nudge, inside=True),
         )
         try:
             with session_lock(self.context.state_dir, name, 0.0, purpose="start"):
@@ -210,18 +212,7 @@ class Provider(SessionProvider):
         self, name: str, text: str, *, timeout: float, wait: bool = False, raw: bool = False
     ) -> Receipt:
         """Paste the text, press Enter, and tell whether the program took it; see `talk`."""
-        deadline = time.monotonic() + timeout
-        found = self._view.find(name, deadline)
-        if found is None or not found.alive:
-            return Receipt(Delivery.ABSENT)
-        from gascity_tmux.talk import deliver  # noqa: PLC0415  most commands never type
-
-        stored = self._view.metadata([found], deadline).get(found.session, {})
-        rules = self.context.screens.of(stored.get(BACKEND, ""), stored.get(PROMPT, ""))
-        hold = partial(session_lock, self.context.state_dir, name)
-        return deliver(
-            self._view, found, text, rules, hold=hold, deadline=deadline, wait=wait, raw=raw
-        )
+        return self._talker.nudge(name, text, timeout=timeout, wait=wait, raw=raw)
 
     def terminal(self, name: str) -> Terminal | None:
         """Return the session's terminal."""

@@ -1,4 +1,4 @@
-"""Handing a message to a pane, in the way its program can prove.
+"""Handing a message to a session, in the way its program can prove.
 
 One whose input box is described by rules is looked at (`session.delivery`), one that reads whole
 lines is asked what it has read (`lines`), and of anything else the line of the cursor is all there
@@ -8,12 +8,15 @@ is to go by (`session.unmarked`).
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
+from gascity.core.observed import BACKEND, PROMPT, STARTING
 from gascity.screens.rules import Rules
-from gascity.session.delivery import NEEDED, Hold, deliver_to_box
-from gascity.session.locks import SessionBusy
-from gascity.session.provider import Delivery, Receipt
+from gascity.session.delivery import AGAIN, NEEDED, Hold, deliver_to_box
+from gascity.session.locks import SessionBusy, session_lock
+from gascity.session.provider import CityContext, Delivery, Receipt
 from gascity.session.text import message
 from gascity.session.unmarked import deliver_unmarked
 from gascity_tmux.lines import deliver_lines
@@ -22,41 +25,79 @@ from gascity_tmux.terminal import TmuxTerminal
 from gascity_tmux.view import View
 
 
-def deliver(
-    view: View,
-    pane: Pane,
-    text: str,
-    rules: Rules,
-    *,
-    hold: Hold,
-    deadline: float,
-    wait: bool,
-    raw: bool,
-) -> Receipt:
-    """Deliver a text; `hold` is the session's lock."""
-    begun = time.monotonic()
-    terminal = TmuxTerminal(view, pane)
-    receipt = None
-    if not rules.backend:  # an agent of a known backend reads keys, or is not up yet
-        receipt = _without_rules(view, pane, message(text), rules, hold, deadline)
-    if receipt is None:
-        receipt = deliver_to_box(
-            terminal, rules, text, hold=hold, deadline=deadline, wait=wait, raw=raw
+class Talker:
+    """Delivers messages to the sessions of one city."""
+
+    def __init__(self, context: CityContext, view: View) -> None:
+        self.context = context
+        self._view = view
+
+    def nudge(
+        self,
+        name: str,
+        text: str,
+        *,
+        timeout: float,
+        wait: bool,
+        raw: bool = False,
+        inside: bool = False,
+    ) -> Receipt:
+        """Deliver a text. `inside` says that the session's own start asks for it.
+
+        Nobody else types at a session that is starting: a dialog may still come up in it.
+        """
+        begun = time.monotonic()
+        deadline = begun + timeout
+        while True:
+            pane = self._view.find(name, deadline)
+            if pane is None or not pane.alive:
+                return Receipt(Delivery.ABSENT)
+            stored = self._view.metadata([pane], deadline).get(pane.session, {})
+            if inside or STARTING not in stored:
+                break
+            if not wait or time.monotonic() + AGAIN + NEEDED >= deadline:
+                return Receipt(Delivery.REFUSED, "it is still starting", message(text))
+            time.sleep(AGAIN)  # nothing tells when it is over
+        receipt = self._deliver(pane, stored, text, deadline, wait=wait, raw=raw)
+        return replace(receipt, elapsed=time.monotonic() - begun)
+
+    def _deliver(
+        self,
+        pane: Pane,
+        stored: Mapping[str, str],
+        text: str,
+        deadline: float,
+        *,
+        wait: bool,
+        raw: bool,
+    ) -> Receipt:
+        rules = self.context.screens.of(stored.get(BACKEND, ""), stored.get(PROMPT, ""))
+        hold = partial(session_lock, self.context.state_dir, pane.name)
+        receipt = None
+        if not rules.backend:  # an agent of a known backend reads keys, or is not up yet
+            receipt = self._without_rules(pane, message(text), rules, hold, deadline)
+        return receipt or deliver_to_box(
+            TmuxTerminal(self._view, pane),
+            rules,
+            text,
+            hold=hold,
+            deadline=deadline,
+            wait=wait,
+            raw=raw,
         )
-    return replace(receipt, elapsed=time.monotonic() - begun)
 
-
-def _without_rules(
-    view: View, pane: Pane, words: str, rules: Rules, hold: Hold, deadline: float
-) -> Receipt | None:
-    """Deliver to what reads lines, or to the line of the cursor; None where a box is known."""
-    try:
-        with hold(deadline - time.monotonic()):
-            if deadline - time.monotonic() < NEEDED / 2:
-                return Receipt(Delivery.REFUSED, "there was no time left to prove it", words)
-            receipt = deliver_lines(view, pane, words, deadline)
-            if receipt is None and rules.box is None:
-                receipt = deliver_unmarked(TmuxTerminal(view, pane), words, deadline=deadline)
-            return receipt
-    except SessionBusy as problem:
-        return Receipt(Delivery.REFUSED, problem.message, words)
+    def _without_rules(
+        self, pane: Pane, words: str, rules: Rules, hold: Hold, deadline: float
+    ) -> Receipt | None:
+        """Deliver to what reads lines, or to the line of the cursor; None where a box is known."""
+        try:
+            with hold(deadline - time.monotonic()):
+                if deadline - time.monotonic() < NEEDED / 2:
+                    return Receipt(Delivery.REFUSED, "there was no time left to prove it", words)
+                receipt = deliver_lines(self._view, pane, words, deadline)
+                if receipt is None and rules.box is None:
+                    terminal = TmuxTerminal(self._view, pane)
+                    receipt = deliver_unmarked(terminal, words, deadline=deadline)
+                return receipt
+        except SessionBusy as problem:
+            return Receipt(Delivery.REFUSED, problem.message, words)

@@ -9,7 +9,7 @@ from gascity.core.model import SessionConfig
 from gascity.core.observed import DIALOGS
 from gascity.screens.rules import Rules
 from gascity.session.delivery import Hold
-from gascity.session.provider import SessionProvider
+from gascity.session.provider import Receipt, SessionProvider
 from gascity.session.readiness import ScreenReadiness, Stand, record
 from gascity.session.target import LocalTarget
 
@@ -27,17 +27,23 @@ class TmuxTarget(LocalTarget):
         screen: Callable[[str, float], str],
         rules: Rules,
         hold: Hold,
+        greet: Callable[..., Receipt],
     ) -> None:
         super().__init__(provider, name, config, create)
         self._screen = screen
         self._rules = rules
         self._hold = hold
+        self._greet = greet
         self._readiness: ScreenReadiness | None = None
 
     def peek(self, lines: int, *, timeout: float) -> str:
         """Return the screen at this moment."""
         del lines
         return self._screen(self._name, time.monotonic() + timeout)
+
+    def nudge(self, text: str, *, wait: bool, timeout: float) -> Receipt:
+        """Hand over its first message."""
+        return self._greet(self._name, text, timeout=timeout, wait=wait)
 
     def stand(self, *, timeout: float) -> Stand:
         """Read the screen by the backend's rules, and answer its dialogs."""

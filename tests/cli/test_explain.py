@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import City, Inside, ScreenCity
 
-from gascity.cli.concealed import conceal_rows
+from gascity.core.concealing import conceal_rows
 from gascity.testing.eventually import eventually
 
 RECORDED = Path(__file__).parents[1] / "screens" / "recorded" / "claude-2.1.197"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gascity.cli.concealed import conceal_rows
+from gascity.core.concealing import conceal_rows
 from gascity.core.fingerprint import conceal
 from gascity.screens.box import find_box
 from gascity.screens.classify import Trial, classify, has_ended, trials

@@ -30,6 +30,8 @@ _ADVICE = (
     ("session ", "try again with a longer `--timeout`"),
     ("its program shows an input box and does not", "try again with a longer `--timeout`"),
     ("an empty input box shows these very words", "say it in other words"),
+    ("it is still starting", "try again with a longer `--timeout`, or keep it with `--queue`"),
+    ("it takes no message", "put it into a file and send its name"),
     ("there was no room", "try again when it has read what waits for it"),
     ("it reads lines", "send it in shorter lines"),
 )

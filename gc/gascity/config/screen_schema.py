@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from gascity.config.problems import quoted
 from gascity.config.report import did_you_mean
-from gascity.config.schema import Milliseconds, Name, PolicyName, Table, Text
+from gascity.config.schema import Count, Milliseconds, Name, PolicyName, Table, Text
 from gascity.config.sentences import RawError
 from gascity.screens.versions import check_range
 
@@ -113,6 +113,7 @@ class TalkTable(Table):
     pasted: Patterns | None = None
     while_working: bool | None = None
     tab: Text | None = None
+    longest: Count | None = None
     defuse: list[DefuseTable] | None = None
 
 

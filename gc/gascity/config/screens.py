@@ -269,6 +269,7 @@ def _talk(below: Talk, table: TalkTable | None) -> Talk:
         pasted=below.pasted if table.pasted is None else _all(table.pasted),
         while_working=below.while_working if table.while_working is None else table.while_working,
         tab=below.tab if table.tab is None else table.tab,
+        longest=below.longest if table.longest is None else table.longest,
         defuse=defuse,
     )
 

@@ -7,13 +7,16 @@ when it can be. Screens that go with an event lose the secrets their agent was g
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from gascity.controller.act import Outcome
 from gascity.controller.clock import Clock
 from gascity.controller.workers import Workers
 from gascity.core.actions import Alert, Event, EventType
+from gascity.core.concealing import conceal_rows
 from gascity.core.fingerprint import conceal, secret_values
 from gascity.core.memory import Memory
 from gascity.core.model import City, declared
@@ -21,6 +24,7 @@ from gascity.errors import GascityError
 from gascity.journal.store import Journal
 from gascity.patrol.sinks import send
 
+RECORDS = frozenset({EventType.DIALOG_ANSWERED, EventType.DIALOG_FAILED})  # with JSON for detail
 FROM_SCREENS = frozenset(
     {
         EventType.ALERT_RAISED,
@@ -66,16 +70,27 @@ class Chronicle:
         """Return a text that an agent showed without the secrets it was given."""
         return conceal(text, self._secrets(agent))
 
+    def discreet(self, outcome: Outcome) -> Outcome:
+        """Return an outcome that tells no secrets; its event loses them when it is recorded."""
+        hidden = self._secrets(outcome.event.agent)
+        receipt = outcome.receipt
+        if receipt is not None:
+            receipt = replace(receipt, evidence=conceal(receipt.evidence, hidden))
+        return replace(outcome, failure=conceal(outcome.failure, hidden), receipt=receipt)
+
     def _harmless(self, event: Event) -> Event:
         hidden = self._secrets(event.agent)
-        message, detail = conceal(event.message, hidden), conceal(event.detail, hidden)
-        return replace(event, message=message, detail=detail)
+        if not hidden:
+            return event
+        is_record = event.type in RECORDS and event.detail != ""
+        detail = _record(event.detail, hidden) if is_record else _screen(event.detail, hidden)
+        return replace(event, message=conceal(event.message, hidden), detail=detail)
 
     def alarm(self, alert: Alert) -> None:
         """Tell a person, by the means the city has for that."""
         hidden = self._secrets(alert.agent)
         alert = replace(
-            alert, text=conceal(alert.text, hidden), screen=conceal(alert.screen, hidden)
+            alert, text=conceal(alert.text, hidden), screen=_screen(alert.screen, hidden)
         )
         event = Event(EventType.ALERT_RAISED, alert.agent, message=alert.text, detail=alert.screen)
         self.record([event])
@@ -108,3 +123,20 @@ class Chronicle:
     def _tell(self, event: Event) -> None:
         with contextlib.suppress(OSError, ValueError):  # a closed terminal must not end it
             self._report(event)
+
+
+def _screen(text: str, hidden: Sequence[str]) -> str:
+    return "\n".join(conceal_rows(text.split("\n"), hidden))
+
+
+def _record(text: str, hidden: Sequence[str]) -> str:
+    """Return the record of a dialog without secrets, which JSON may spell in its own way."""
+    said = {
+        key: conceal_rows(value, hidden)
+        if isinstance(value, list)
+        else conceal(value, hidden)
+        if isinstance(value, str)
+        else value
+        for key, value in json.loads(text).items()
+    }
+    return json.dumps(said, ensure_ascii=False)

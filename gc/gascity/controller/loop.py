@@ -194,8 +194,8 @@ class Controller:
                     self._looks.want()
             case Happened(event):
                 self._record([event])
-            case Read(shown):
-                self._screens.take(shown)
+            case Read():
+                self._screens.take(message)
                 self._news = True
             case Leave(why):
                 self.leaving = why
@@ -232,10 +232,6 @@ class Controller:
         }
         return silent | dict.fromkeys(self._looks.never_answered(), "it has not answered yet")
 
-    def submit(self, job: Callable[[], None]) -> None:
-        """Have a worker do something that blocks."""
-        self._workers.submit(job)
-
     def provider(self, name: str) -> SessionProvider:
         """Return a provider by name."""
         return self._providers[name]
@@ -251,6 +247,7 @@ class Controller:
         self._patrol_at = now + self.city.daemon.patrol_interval
         self._looks.want()
         self._demand.ask(self.city.desired.pools)
+        self._record(self.postbox.look())
 
     def _looked(self, looked: Looked) -> None:
         was_lost = isinstance(self._looks.seen.get(looked.provider), Unseen)
@@ -304,7 +301,7 @@ class Controller:
             self._looks.want()
         sessions = self.sessions()
         unread = self._screens.expect({} if self._closing else sessions)
-        queued = self.postbox.first(sessions)
+        queued = self.postbox.first(sessions, busy)
         return Observed(
             dict(self._looks.seen),
             dict(self._demand.sizes),
@@ -326,7 +323,8 @@ class Controller:
             self.memory = memory
             self._screens.touch(acted.session)
             for outcome in acted.outcomes:
-                self._say(*self.postbox.done(outcome, self._clock.now()))
+                discreet = self._chronicle.discreet(outcome)
+                self._say(*self.postbox.done(discreet, self._clock.now()))
         self._looks.want()
 
     def _say(self, events: Iterable[Event], alerts: Iterable[Alert]) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from gascity.controller.messages import Asked
 from gascity.controller.telling import nudge_event
+from gascity.controller.workers import Workers
 from gascity.core.actions import Event, EventType
 from gascity.core.model import AgentSpec, declared
 from gascity.core.nudges import NudgeState, QueuedNudge
@@ -27,6 +29,7 @@ class MessageRequests:
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
+        self._workers = Workers()  # of their own: a message may wait long, supervision may not
         self.methods: Mapping[str, Callable[[Asked], None]] = {
             "nudge": self._nudge,
             "queue_nudge": self._queue,
@@ -54,7 +57,7 @@ class MessageRequests:
                 said = self._controller.conceal(spec.name, receipt.evidence)
                 asked.answer(receipt_document(spec.name, replace(receipt, evidence=said)))
 
-        self._controller.submit(job)
+        self._workers.submit(job)
 
     def _queue(self, asked: Asked) -> None:
         spec, text = self._addressed(asked.params)
@@ -133,6 +136,6 @@ def nudge_document(nudge: QueuedNudge) -> dict[str, object]:
 
 def _number(params: Mapping[str, object], key: str, default: float) -> float:
     value = params.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise UsageError(f"{key} must be a number of seconds")
     return float(value)

@@ -48,9 +48,13 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What the screens of sessions are read as now: all that are known."""
+    """What the screens of sessions are read as now: all that are known.
+
+    Those in `without` have none, as their provider says.
+    """
 
     shown: Mapping[str, Shown]
+    without: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ begins may have arrived: a person is told, and it is not sent again.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import replace
 
 from gascity.controller.act import Outcome
 from gascity.core.actions import Alert, Event, EventType, Nudge, SessionAction
@@ -35,12 +36,20 @@ class Postbox:
         events, alerts = [], []
         for nudge in self._queue.open():
             if nudge.state is NudgeState.SENDING:
-                self._queue.mark(nudge.number, NudgeState.UNVERIFIED, LEFT_OVER)
+                self._end(nudge, NudgeState.UNVERIFIED, LEFT_OVER)
                 events.append(_event(EventType.NUDGE_UNVERIFIED, nudge, LEFT_OVER))
                 alerts.append(_unproven(nudge, LEFT_OVER))
             else:
                 self._open[nudge.number] = nudge
         return events, alerts
+
+    def look(self) -> list[Event]:
+        """Take what a command put into the queue that found no controller a moment ago."""
+        with contextlib.suppress(GascityError):  # the next patrol looks again
+            if not self._open.keys() >= set(self._queue.waiting()):
+                found = [one for one in self._queue.open() if one.state is NudgeState.PENDING]
+                return [self.add(nudge) for nudge in found if nudge.number not in self._open]
+        return []
 
     def add(self, nudge: QueuedNudge) -> Event:
         """Take a message that is in the queue now; return the event."""
@@ -48,19 +57,24 @@ class Postbox:
         return _event(EventType.NUDGE_QUEUED, nudge, "it waits for its agent")
 
     def forget(self, number: int) -> None:
-        """Leave a message that was taken back."""
+        """Leave a message that is over, or was taken back."""
         self._open.pop(number, None)
+        self._refused.pop(number, None)
 
-    def first(self, sessions: Mapping[str, SessionState]) -> dict[str, QueuedNudge]:
+    def first(
+        self, sessions: Mapping[str, SessionState], busy: Container[str] = ()
+    ) -> dict[str, QueuedNudge]:
         """Return the oldest message for each session that can be sent.
 
-        One that was for an incarnation which is gone is given up.
+        One that was for an incarnation which is gone is given up. Not so where a session is `busy`:
+        it may be another by now than was last seen.
         """
         found: dict[str, QueuedNudge] = {}
         for number in sorted(self._open):
             nudge = self._open[number]
             session = sessions.get(nudge.session)
-            if session is not None and nudge.run not in ("", session.run):
+            known = session is not None and nudge.session not in busy
+            if session is not None and known and nudge.run not in ("", session.run):
                 self._end(nudge, NudgeState.CANCELLED, "the incarnation it was for is gone")
             else:
                 found.setdefault(nudge.session, nudge)
@@ -78,8 +92,10 @@ class Postbox:
         return events
 
     def next_end(self) -> list[float]:
-        """Return when messages expire."""
-        return [nudge.expires_at for nudge in self._open.values()]
+        """Return when messages expire; one that is on its way does not."""
+        return [
+            nudge.expires_at for nudge in self._open.values() if nudge.state is NudgeState.PENDING
+        ]
 
     def send(self, actions: Iterable[SessionAction]) -> list[SessionAction]:
         """Mark the messages among these actions as on their way; leave out what cannot be."""
@@ -90,10 +106,14 @@ class Postbox:
         if nudge is None:
             return False
         try:
-            self._queue.mark(nudge.number, NudgeState.SENDING)
+            taken = self._queue.take(nudge.number)
         except GascityError:
             return False  # sent without a mark, it could be sent twice
-        return True
+        if taken:
+            self._open[nudge.number] = replace(nudge, state=NudgeState.SENDING)
+        else:
+            self.forget(nudge.number)  # a command took it back that found no controller
+        return taken
 
     def done(self, outcome: Outcome, now: float) -> tuple[list[Event], list[Alert]]:
         """Take the outcome of an action; return what has to be said of it."""
@@ -113,6 +133,7 @@ class Postbox:
             self._end(nudge, NudgeState.UNVERIFIED, why)
             return [_event(EventType.NUDGE_UNVERIFIED, nudge, why)], [_unproven(nudge, why)]
         self._note(nudge, NudgeState.PENDING, outcome.failure)
+        self._open[nudge.number] = replace(nudge, state=NudgeState.PENDING)
         known = self._refused.get(nudge.number) == outcome.failure
         self._refused[nudge.number] = outcome.failure
         return ([] if known else [outcome.event]), []
@@ -132,12 +153,12 @@ class Postbox:
     def _note(self, nudge: QueuedNudge, state: NudgeState, evidence: str) -> None:
         # What cannot be noted stays "on its way", and is not sent again by the next controller.
         with contextlib.suppress(GascityError):
-            self._queue.mark(nudge.number, state, evidence, attempts=1)
+            tried = nudge.state is NudgeState.SENDING
+            self._queue.mark(nudge.number, state, evidence, attempts=int(tried))
 
     def _end(self, nudge: QueuedNudge, state: NudgeState, evidence: str) -> None:
         self._note(nudge, state, evidence)
-        self._open.pop(nudge.number, None)
-        self._refused.pop(nudge.number, None)
+        self.forget(nudge.number)
 
 
 def _event(kind: EventType, nudge: QueuedNudge, why: str) -> Event:

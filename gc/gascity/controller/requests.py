@@ -60,12 +60,15 @@ class Requests:
             **self._messages.methods,
         }
         method = methods.get(asked.method)
+        if method is None:
+            asked.answer(UsageError(f'this controller knows no method "{asked.method}"'))
+            return
         try:
-            if method is None:
-                raise UsageError(f'this controller knows no method "{asked.method}"')
             method(asked)
         except GascityError as problem:
             asked.answer(problem)
+        except Exception as problem:  # noqa: BLE001  no question may end the supervision
+            asked.answer(GascityError(f"{type(problem).__name__}: {problem}"))
 
     def after_tick(self) -> None:
         """Answer what can be answered now."""

@@ -6,10 +6,13 @@ hears only of what is read as something else than before.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from gascity.controller.messages import Message, Read
@@ -17,6 +20,7 @@ from gascity.core.model import City, declared
 from gascity.core.observed import Alive, SessionState, Shown
 from gascity.errors import GascityError
 from gascity.screens.classify import classify
+from gascity.screens.reading import Reading
 from gascity.screens.rules import Rules
 from gascity.screens.screen import Screen
 from gascity.session.provider import SessionProvider
@@ -54,12 +58,13 @@ class Screens:
         self._city = city
         self._reader = reader
         self._touched: dict[str, float] = {}
+        self._without: frozenset[str] = frozenset()
 
     def expect(self, sessions: Mapping[str, SessionState]) -> set[str]:
-        """Say which sessions there are; return those whose screen is not read yet."""
+        """Say which sessions there are; return those whose screen is still to be read."""
         expected = expected_screens(self._city, sessions)
         self._reader.expect(expected)
-        return expected.keys() - self.shown.keys()
+        return expected.keys() - self.shown.keys() - self._without
 
     def touch(self, session: str) -> None:
         """Forget a screen that was typed at, or is new: it is read again."""
@@ -67,11 +72,14 @@ class Screens:
         self.shown = {name: one for name, one in self.shown.items() if name != session}
         self._reader.again(session)
 
-    def take(self, shown: Mapping[str, Shown]) -> None:
+    def take(self, read: Read) -> None:
         """Take what was read, but for what was asked for before its session was touched."""
         self.shown = {
-            name: one for name, one in shown.items() if one.asked_at >= self._touched.get(name, 0.0)
+            name: one
+            for name, one in read.shown.items()
+            if one.asked_at >= self._touched.get(name, 0.0)
         }
+        self._without = read.without
         self._touched = {name: at for name, at in self._touched.items() if name not in self.shown}
 
     def close(self) -> None:
@@ -99,6 +107,7 @@ class ScreenReader:
         self._read_at: dict[str, float] = {}
         self._again: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._untold: set[str] = set()
+        self._without: AbstractSet[str] = frozenset()
         self._wanted = threading.Event()
         self._ended = False
         self._thread: threading.Thread | None = None
@@ -127,10 +136,18 @@ class ScreenReader:
         self._wanted.set()
 
     def _run(self) -> None:
+        was_well = True
         while not self._ended:
             self._wanted.clear()
-            if self._read(self._expected):
-                self._post(Read(dict(self._shown)))
+            try:
+                changed, is_well = self._read(self._expected), True
+            except Exception:  # noqa: BLE001  without this thread no screen would be read any more
+                changed, is_well = True, False
+                if was_well:
+                    traceback.print_exc()
+            was_well = is_well
+            if changed:
+                self._post(Read(dict(self._shown), frozenset(self._without)))
             self._wanted.wait(self._interval)
 
     def _read(self, expected: Mapping[str, Expected]) -> bool:
@@ -148,9 +165,16 @@ class ScreenReader:
             except Exception:  # noqa: BLE001, S112  a provider is foreign code: its bug is an outage
                 continue
             self._read_at[provider] = began
-            for name, screen in screens.items():
-                changed = self._take(name, mine[name], screen, asked_at) or changed
+            for name in mine.keys() & screens.keys():
+                changed = self._take(name, mine[name], screens[name], asked_at) or changed
+            changed = self._miss(mine.keys(), mine.keys() - screens.keys()) or changed
         return changed
+
+    def _miss(self, mine: AbstractSet[str], missing: AbstractSet[str]) -> bool:
+        """Note which sessions have no screen; tell whether they are others than before."""
+        before = self._without
+        self._without = (before - mine) | (missing - self._shown.keys())
+        return self._without != before
 
     def _since(self, provider: str, mine: Mapping[str, Expected]) -> float | None:
         if self._untold or any(name not in self._shown for name in mine):
@@ -168,6 +192,7 @@ class ScreenReader:
         ]
         for name in gone:
             del self._shown[name], self._screens[name]
+        self._without = self._without & expected.keys()
         return bool(gone)
 
     def _take(self, name: str, one: Expected, screen: Screen, asked_at: float) -> bool:
@@ -181,6 +206,8 @@ class ScreenReader:
             return untold
         now = self._now()
         reading = classify(screen, one.rules, now)
+        if reading.draft and not screen.typed:
+            reading = self._closely(name, one, screen, now) or reading
         self._screens[name] = screen
         since = now
         if same := before is not None and before.reading.matters == reading.matters:
@@ -188,6 +215,15 @@ class ScreenReader:
         bottom = screen.bottom(KEPT_ROWS)
         self._shown[name] = Shown(one.run, reading, since, now, bottom, asked_at)
         return untold or not same or reading.kind is None
+
+    def _closely(self, name: str, one: Expected, screen: Screen, now: float) -> Reading | None:
+        """Look whether a draft is one: a hint in an empty input box is written faint."""
+        with contextlib.suppress(GascityError):  # then it counts as a draft
+            terminal = self._providers[one.provider].terminal(name)
+            seen = None if terminal is None else terminal.look(timeout=TIMEOUT)
+            if seen is not None and seen.rows == screen.rows:
+                return classify(seen, one.rules, now)
+        return None
 
 
 def _same(screen: Screen, other: Screen) -> bool:

@@ -40,7 +40,9 @@ def told_by_start(spec: AgentSpec, run: str, provider: SessionProvider) -> Told:
     with contextlib.suppress(GascityError):  # the session may be gone again
         dialogs = provider.get_meta(spec.session, DIALOGS, timeout=TIMEOUT) or ""
         events += [
-            dialog_event(spec.name, spec.session, line, run) for line in dialogs.splitlines()
+            dialog_event(spec.name, spec.session, line, run)
+            for line in dialogs.split("\n")  # other ends of lines can be on a screen
+            if line
         ]
         if hints.nudge:
             nudged = provider.get_meta(spec.session, NUDGED, timeout=TIMEOUT) or ""

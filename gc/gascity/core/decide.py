@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from gascity.core import restarts
 from gascity.core.actions import Action, Alert, Drain, Event, EventType, Start, Stop, Undrain
 from gascity.core.doing import doing
-from gascity.core.memory import AgentMemory, not_later, pardon
+from gascity.core.memory import AgentMemory, incarnate, not_later, pardon
 from gascity.core.model import AgentSpec
 from gascity.core.nudges import QueuedNudge
 from gascity.core.observed import (
@@ -112,7 +112,7 @@ def _take_note(
     if state is not None and _lives(state):
         if memory.run == state.run and memory.provider == spec.provider:
             return memory, ()
-        adopted = replace(memory, run=state.run, provider=spec.provider)
+        adopted = incarnate(memory, state.run, spec.provider)
         event = _event(EventType.SESSION_ADOPTED, spec, state.run, "it was running already")
         return adopted, (event,)
     ended = state.run if state is not None else memory.run
@@ -194,10 +194,12 @@ def _living(
     late = "it never showed its prompt" if shown is None and _never_ready(state) else ""
     view = _view(spec, memory, found.state, found.reason or late, state, next_at=found.next_at)
     if state.run and state.meta.get(DRAIN) == state.run:
+        alerts = tuple(action for action in found.actions if isinstance(action, Alert))
         if spec.pool:
             undrain = Undrain(spec.session, spec.provider, spec.name, "it is needed again")
-            return Decision(memory, view, (undrain,))
-        return Decision(memory, replace(view, state=State.DRAINING, reason="asked to drain"))
+            return Decision(memory, view, (undrain, *alerts))
+        view = replace(view, state=State.DRAINING, reason="asked to drain")
+        return Decision(memory, view, alerts, wake_at=found.wake_at)
     return Decision(memory, view, found.actions, wake_at=found.wake_at)
 
 

@@ -44,17 +44,20 @@ def doing(
     memory: AgentMemory,
     now: float,
 ) -> tuple[Doing, AgentMemory]:
-    """Return what the agent does, and the memory with what a person was told of it."""
+    """Return what the agent does, and the memory with what a person was told of it.
+
+    A screen that is not read yet says nothing: what was told stays told.
+    """
     if shown is not None and shown.run != state.run:
         shown = None  # of its former self
     found = READY if shown is None else _by_screen(spec, state, shown, memory, now)
-    if shown is None or shown.reading.kind is not Kind.DIALOG:
+    if shown is not None and shown.reading.kind is not Kind.DIALOG:
         memory = replace(memory, dialog_tries=0) if memory.dialog_tries else memory
     if queued is not None and (shown is None or _is_free(shown.reading, now)):
         why = f"message {queued.number} waits for it"
         nudge = Nudge(spec.session, spec.provider, spec.name, queued, why)
         found = replace(found, actions=(*found.actions, nudge))
-    if found.trouble != memory.told:
+    if shown is not None and found.trouble != memory.told:
         memory = replace(memory, told=found.trouble)
         if found.trouble:
             found = replace(found, actions=(*found.actions, _alert(spec, found, shown)))

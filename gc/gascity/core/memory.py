@@ -66,10 +66,13 @@ class Memory:
 
 def after_start(memory: Memory, session: str, *, run: str, provider: str) -> Memory:
     """A start went well: this incarnation lives now, and earlier failures are forgiven."""
-    return memory.with_agent(
-        session,
-        replace(memory.of(session), run=run, provider=provider, failures=(), last_failure=""),
-    )
+    old = replace(memory.of(session), failures=(), last_failure="")
+    return memory.with_agent(session, incarnate(old, run, provider))
+
+
+def incarnate(agent: AgentMemory, run: str, provider: str) -> AgentMemory:
+    """Another incarnation lives: what was on its former self's screen is of no concern."""
+    return replace(agent, run=run, provider=provider, dialog_tries=0, told="")
 
 
 def after_failed_start(memory: Memory, session: str, *, now: float, why: str) -> Memory:

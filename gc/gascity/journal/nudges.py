@@ -30,6 +30,8 @@ CREATE TABLE nudge (
 """
 SHOWN = 100  # messages that are over and still listed
 MOST_PENDING = 1000  # for one agent
+MOST_KEPT = 1000  # messages, of which those that are over are kept
+_LARGEST = 2**63 - 1  # number that SQLite knows
 _COLUMNS = "number, agent, session, text, at, expires, raw, run, state, evidence, attempts"
 _OPEN = (NudgeState.PENDING, NudgeState.SENDING)
 
@@ -71,6 +73,10 @@ class NudgeQueue:
                 row,
             )
             number = added.lastrowid or 0
+            self._db.execute(
+                "DELETE FROM nudge WHERE number <= ? AND state NOT IN (?, ?)",
+                (number - MOST_KEPT, *_OPEN),
+            )
         return QueuedNudge(number, agent, session, clean, at, expires_at, raw, run)
 
     def open(self) -> list[QueuedNudge]:
@@ -82,6 +88,14 @@ class NudgeQueue:
             )
             return [_nudge(row) for row in rows]
 
+    def waiting(self) -> list[int]:
+        """Return the numbers of those that wait."""
+        with _errors():
+            rows = self._db.execute(
+                "SELECT number FROM nudge WHERE state = ? ORDER BY number", (NudgeState.PENDING,)
+            )
+            return [number for (number,) in rows]
+
     def recent(self) -> list[QueuedNudge]:
         """Return what is not over, and the last of what is, the oldest first."""
         with _errors():
@@ -92,6 +106,15 @@ class NudgeQueue:
             )
             over = [_nudge(row) for row in rows]
         return sorted([*over, *self.open()], key=lambda nudge: nudge.number)
+
+    def take(self, number: int) -> bool:
+        """Mark a message as on its way; False when it is over, because it was taken back."""
+        with _errors():
+            changed = self._db.execute(
+                "UPDATE nudge SET state = ? WHERE number = ? AND state IN (?, ?)",
+                (NudgeState.SENDING, number, *_OPEN),
+            )
+        return bool(changed.rowcount)
 
     def mark(
         self, number: int, state: NudgeState, evidence: str = "", *, attempts: int = 0
@@ -106,16 +129,18 @@ class NudgeQueue:
 
     def cancel(self, number: int) -> None:
         """Take a message back. Raises NotFound, or UsageError when it is too late for that."""
+        found = None
         with _errors():
-            changed = self._db.execute(
-                "UPDATE nudge SET state = ? WHERE number = ? AND state = ?",
-                (NudgeState.CANCELLED, number, NudgeState.PENDING),
-            )
-            if changed.rowcount:
-                return
-            found = self._db.execute(
-                "SELECT state FROM nudge WHERE number = ?", (number,)
-            ).fetchone()
+            if abs(number) <= _LARGEST:
+                changed = self._db.execute(
+                    "UPDATE nudge SET state = ? WHERE number = ? AND state = ?",
+                    (NudgeState.CANCELLED, number, NudgeState.PENDING),
+                )
+                if changed.rowcount:
+                    return
+                found = self._db.execute(
+                    "SELECT state FROM nudge WHERE number = ?", (number,)
+                ).fetchone()
         if found is None:
             raise NotFound(f"there is no message {number}", hint="`gc nudges` lists them")
         raise UsageError(f"message {number} cannot be taken back: it is {found[0]}")

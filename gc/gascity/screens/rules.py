@@ -97,7 +97,8 @@ class Talk:
     `submit` is pressed `settle` seconds after the text showed. `pasted` matches what the box shows
     in the place of a long text. `while_working` says that a message is taken, and kept for the
     next turn, while the agent works; `queue` is pressed then, if there is another key for that.
-    `tab` takes the place of tabs.
+    `tab` takes the place of tabs. A text of more than `longest` characters (0: any) does not reach
+    the agent as it is.
     """
 
     submit: tuple[str, ...] = ("Enter",)
@@ -106,6 +107,7 @@ class Talk:
     pasted: tuple[Pattern, ...] = ()
     while_working: bool = False
     tab: str = "    "
+    longest: int = 0
     defuse: tuple[Defuse, ...] = ()
 
 

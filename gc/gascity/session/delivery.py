@@ -33,7 +33,8 @@ SHOWN = 8.0  # seconds for a paste to show, and more for a long one:
 SLOWEST = 20_000.0  # characters a second
 STILL = 1.5  # seconds for which a box must not change that shows the words in another way
 DULL = 1.5  # seconds without a sign, after which the program is made to look at its terminal
-UNSENT = 1.0  # seconds for which words are seen unsent before Enter is pressed again
+UNSENT = 2.0  # seconds for which words are seen unsent before Enter is pressed again
+BARE = 0.3  # seconds for which an empty box must be seen that is the only proof
 PROOF = 4.0  # seconds for the proof to show
 MOST_ENTERS = 3
 NEEDED = 1.0  # seconds without which nothing is begun: it could be pasted and never submitted
@@ -106,10 +107,13 @@ class _Delivery:
             return Receipt(Delivery.UNVERIFIED, problem.message, self._words)
 
     def unspeakable(self) -> str:
-        """Say why these words could never be told from an empty box."""
+        """Say why these words could never arrive as they are, or never be seen to."""
         words = self._words.strip()
         if not words:
             return "there are no words in it"
+        longest = self._rules.talk.longest
+        if longest and len(self._words) > longest:
+            return f"it takes no message of more than {longest} characters"
         hints = self._rules.box.empty if self._rules.box is not None else ()
         if any(hint.search(words) for hint in hints):
             return "an empty input box shows these very words"
@@ -127,6 +131,7 @@ class _Delivery:
         until = began + SHOWN + len(self._words) / SLOWEST
         until = min(until, self._deadline - NEEDED / 2)
         still_since, shown, woken = began, "", False
+        covered_since: float | None = None
         while True:
             screen = self._look()
             now = time.monotonic()
@@ -142,7 +147,9 @@ class _Delivery:
                     self._told = self._count_told(screen, found)
                     self._works = classify(screen, self._rules).kind is Kind.WORKING
                     return self._merged(screen, found)
-            if now >= until:
+            covered = found is None and self._is_covered(screen)
+            covered_since = (covered_since or now) if covered else None
+            if now >= until or (covered_since is not None and now - covered_since >= STILL):
                 break
             if not shown and not woken and now - began >= DULL:
                 self._terminal.wake(timeout=self._left(_CALL))
@@ -151,6 +158,11 @@ class _Delivery:
         if found is None:
             return "its input box went away while it was typed; it was not submitted"
         return "it was pasted and never showed in the input box; it was not submitted"
+
+    def _is_covered(self, screen: Screen) -> bool:
+        """Tell whether something asks for a person in the place of the box."""
+        kind = classify(screen, self._rules).kind
+        return kind in (Kind.DIALOG, Kind.WAITING, Kind.AUTH, Kind.LIMITED)
 
     def _merged(self, screen: Screen, found: Found) -> str:
         if self._are_words(found):
@@ -199,7 +211,7 @@ class _Delivery:
             found = find_box(screen, self._rules.box)
             empty = found is not None and found.is_empty
             empty_since = (empty_since or now) if empty else None
-            if empty_since is not None and now - empty_since >= STEADY:
+            if empty_since is not None and now - empty_since >= BARE:
                 return self._how_it_was_taken(screen), True
             if taken := self._at_work_on_it(screen, found):
                 return taken, True

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from gascity.errors import ProviderUnavailable
 from gascity.screens.screen import Screen
 from gascity.session.provider import Delivery, Receipt
 from gascity.session.terminal import Terminal
@@ -21,14 +22,24 @@ _GLANCE = 0.005
 
 
 def deliver_unmarked(terminal: Terminal, text: str, *, deadline: float) -> Receipt:
-    """Paste a text, press Enter, and look for proof on the line of the cursor."""
+    """Paste a text, press Enter, and look for proof on the line of the cursor.
 
+    Raises ProviderUnavailable only when nothing was typed.
+    """
+    before = terminal.look(timeout=_left(deadline))
+    if not before.alive:
+        return Receipt(Delivery.ABSENT, "its program has ended")
+    try:
+        return _type(terminal, text, before, deadline)
+    except ProviderUnavailable as problem:  # it may have arrived
+        return Receipt(Delivery.UNVERIFIED, problem.message, text)
+
+
+def _type(terminal: Terminal, text: str, before: Screen, deadline: float) -> Receipt:
     def look() -> Screen:
         return terminal.look(timeout=_left(deadline))
 
-    before = shown = look()
-    if not before.alive:
-        return Receipt(Delivery.ABSENT, "its program has ended")
+    shown = before
     if text:
         terminal.paste(text, timeout=_left(deadline))
         typed_by = min(deadline, time.monotonic() + TYPED)

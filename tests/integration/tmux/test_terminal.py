@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import replace
 
 import pytest
 from tests.integration.tmux.conftest import LIMIT, City
 
-from gascity.core.observed import BACKEND, PROMPT
+from gascity.core.observed import BACKEND, PROMPT, STARTING
 from gascity.screens.box import find_box
 from gascity.screens.reading import Kind
 from gascity.screens.rules import Box, Region, Rule, RuleBook, Rules
 from gascity.screens.screen import Screen
-from gascity.session.provider import Delivery
+from gascity.session.provider import CityContext, Delivery
 from gascity.session.terminal import Terminal
 from gascity.testing.eventually import eventually
 from gascity_tmux.provider import Provider
@@ -136,9 +135,9 @@ RULES = Rules(
 
 
 def with_rules(city: City) -> Provider:
-    provider = city.provider()
-    provider.context = replace(provider.context, screens=RuleBook({"boxy": RULES}))
-    return provider
+    context = CityContext("t", "id", str(city.state), {}, RuleBook({"boxy": RULES}))
+    city.made.append(Provider(context))
+    return city.made[-1]
 
 
 def test_a_session_is_read_by_the_rules_of_the_backend_it_names(city: City) -> None:
@@ -178,6 +177,18 @@ def test_a_prompt_alone_tells_where_the_input_is(city: City) -> None:
 
     assert receipt.delivery is Delivery.REFUSED
     assert look(provider).text == "me> a draft"
+
+
+def test_nobody_types_at_a_session_that_is_starting(city: City) -> None:
+    provider = with_rules(city)
+    script = "stty raw -echo; printf 'box> \\r\\n===='; sleep 1000"
+    config = city.config(script, meta={BACKEND: "boxy", STARTING: "r"})
+    provider.start("a", config, timeout=LIMIT)
+
+    receipt = provider.nudge("a", "hello", timeout=LIMIT)
+
+    assert receipt.delivery is Delivery.REFUSED
+    assert receipt.evidence == "it is still starting"
 
 
 def test_a_person_who_is_typing_is_not_interrupted(city: City) -> None:

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from gascity.core.actions import Action, Alert, Dismiss, Nudge
+from gascity.core.decide import Wanted, decide
 from gascity.core.doing import BLOCKED_AFTER, MOST_TRIES, Doing, doing
-from gascity.core.memory import FRESH, AgentMemory
+from gascity.core.memory import FRESH, AgentMemory, Memory, after_start
 from gascity.core.model import AgentSpec
 from gascity.core.nudges import QueuedNudge
-from gascity.core.observed import RUN, Alive, SessionState, Shown
+from gascity.core.observed import CITY_ID, CONFIG_HASH, DRAIN, RUN, Alive, SessionState, Shown
 from gascity.core.views import State
 from gascity.screens.reading import Kind, Policy, Reading
 
@@ -211,3 +212,47 @@ class TestMessages:
         found, _ = look(None, queued=MESSAGE)
 
         assert [type(action) for action in found.actions] == [Nudge]
+
+
+def test_what_was_told_stays_told_until_the_screen_is_read_again() -> None:
+    found, memory = look(shown(Kind.WAITING))
+    assert alerts(found.actions)
+
+    _, memory = look(None, memory=memory)
+    found, memory = look(shown(Kind.WAITING), memory=memory)
+
+    assert alerts(found.actions) == []
+
+
+def test_tries_are_counted_on_until_the_screen_is_read_again() -> None:
+    _, memory = look(None, memory=AgentMemory(dialog_tries=2))
+
+    assert memory.dialog_tries == 2
+
+
+def test_the_trouble_of_a_former_self_is_forgotten_with_it() -> None:
+    memory = Memory({"gc-c-a": AgentMemory(run="r0", dialog_tries=MOST_TRIES, told="dialog:rule")})
+
+    after = after_start(memory, "gc-c-a", run="r1", provider="tmux").of("gc-c-a")
+
+    assert (after.dialog_tries, after.told) == (0, "")
+
+
+def test_trouble_of_an_agent_that_drains_is_told() -> None:
+    state = replace(STATE, meta={RUN: "r1", DRAIN: "r1", CITY_ID: "c", CONFIG_HASH: "f"})
+    spec = replace(SPEC, fingerprint="f")
+    memory = AgentMemory(run="r1", provider="tmux", fingerprint="f")
+
+    decision = decide(
+        spec,
+        Wanted(),
+        state,
+        memory,
+        city_id="c",
+        waits_for="",
+        now=NOW,
+        shown=shown(Kind.WAITING),
+    )
+
+    assert len(alerts(decision.actions)) == 1
+    assert decision.view.state is State.DRAINING
