@@ -14,7 +14,7 @@ from functools import partial
 
 from gascity.core.observed import BACKEND, PROMPT, STARTING
 from gascity.screens.rules import Rules
-from gascity.session.delivery import AGAIN, NEEDED, Hold, deliver_to_box
+from gascity.session.delivery import AGAIN, NEEDED, QUIET, Hold, deliver_to_box
 from gascity.session.locks import SessionBusy, session_lock
 from gascity.session.provider import CityContext, Delivery, Receipt
 from gascity.session.text import message
@@ -23,6 +23,8 @@ from gascity_tmux.lines import deliver_lines
 from gascity_tmux.panes import Pane
 from gascity_tmux.terminal import TmuxTerminal
 from gascity_tmux.view import View
+
+TYPING = "somebody is typing there"
 
 
 class Talker:
@@ -76,6 +78,9 @@ class Talker:
         receipt = None
         if not rules.backend:  # an agent of a known backend reads keys, or is not up yet
             receipt = self._without_rules(pane, message(text), rules, hold, deadline)
+            while wait and _is_typing(receipt) and time.monotonic() + AGAIN + NEEDED < deadline:
+                time.sleep(AGAIN)  # nothing tells when somebody is done
+                receipt = self._without_rules(pane, message(text), rules, hold, deadline)
         return receipt or deliver_to_box(
             TmuxTerminal(self._view, pane),
             rules,
@@ -94,10 +99,17 @@ class Talker:
             with hold(deadline - time.monotonic()):
                 if deadline - time.monotonic() < NEEDED / 2:
                     return Receipt(Delivery.REFUSED, "there was no time left to prove it", words)
+                terminal = TmuxTerminal(self._view, pane)
+                screen = terminal.look(timeout=deadline - time.monotonic())
+                if screen.attached and screen.quiet < QUIET:
+                    return Receipt(Delivery.REFUSED, TYPING, words)
                 receipt = deliver_lines(self._view, pane, words, deadline)
                 if receipt is None and rules.box is None:
-                    terminal = TmuxTerminal(self._view, pane)
                     receipt = deliver_unmarked(terminal, words, deadline=deadline)
                 return receipt
         except SessionBusy as problem:
             return Receipt(Delivery.REFUSED, problem.message, words)
+
+
+def _is_typing(receipt: Receipt | None) -> bool:
+    return receipt is not None and receipt.evidence == TYPING

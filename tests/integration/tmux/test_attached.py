@@ -9,6 +9,7 @@ import pytest
 from tests.integration.tmux.conftest import HANDED_OVER, LIMIT, SCRIBE, City
 
 from gascity.core.observed import Exited
+from gascity.session.provider import Delivery
 from gascity.testing.eventually import eventually
 from gascity_tmux.provider import Provider
 
@@ -48,11 +49,28 @@ def test_two_attached_clients_both_see_a_nudge(city: City) -> None:
     terminals = [city.attach("a"), city.attach("a")]
     eventually(lambda: attached(provider, "a") == 2)
 
-    assert provider.nudge("a", "hello both", timeout=LIMIT).delivery in HANDED_OVER
+    receipt = provider.nudge("a", "hello both", timeout=LIMIT, wait=True)  # they just came
+
+    assert receipt.delivery in HANDED_OVER
 
     assert eventually(city.heard) == ["hello both"]
     for terminal in terminals:
         eventually(lambda shown=terminal: b"hello both" in shown.shown)  # type: ignore[misc] # a lambda has no types
+
+
+def test_a_person_who_types_is_not_interrupted(city: City) -> None:
+    provider = city.provider()
+    provider.start("a", city.config(SCRIBE), timeout=LIMIT)
+    terminal = city.attach("a")
+    eventually(lambda: attached(provider, "a") == 1)
+    terminal.type(b"half a thought")
+    eventually(lambda: "half a thought" in provider.peek("a", 1, timeout=LIMIT))
+
+    receipt = provider.nudge("a", "hello", timeout=LIMIT)
+
+    assert receipt.delivery is Delivery.REFUSED
+    terminal.type(b", and the rest\r")
+    assert eventually(city.heard) == ["half a thought, and the rest"]
 
 
 def test_what_a_person_types_reaches_the_agent(city: City) -> None:
