@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+WORKERS := $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))') # most tests wait
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: run test check format bench clean
@@ -14,7 +15,7 @@ city.toml:
 
 test: $(VENV)/.test ## the whole test suite
 	@./.ci/needs
-	@$(BIN)/python -m pytest -n auto --dist worksteal
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: $(VENV)/.lint ## format, lint, types, layers
 	@$(BIN)/ruff format --check .

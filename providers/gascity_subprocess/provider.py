@@ -27,7 +27,7 @@ from gascity.errors import (
     StopTimedOut,
 )
 from gascity.session import overlay, processes
-from gascity.session.locks import SessionBusy, session_lock
+from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
 from gascity.session.provider import (
     CityContext,
     Delivery,
@@ -288,6 +288,7 @@ class Provider(SessionProvider):
 
     def _hold(self, held: contextlib.ExitStack, name: str) -> None:
         try:
-            held.enter_context(session_lock(self.context.state_dir, name, 0.0, purpose="start"))
+            lock = session_lock(self.context.state_dir, name, AT_ONCE, purpose="start")
+            held.enter_context(lock)
         except SessionBusy as problem:
             raise SessionExists(f"session {name} is being started by someone else") from problem

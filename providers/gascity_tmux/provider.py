@@ -21,7 +21,7 @@ from gascity.errors import (
 from gascity.screens.screen import Screen
 from gascity.session import kin, overlay, processes
 from gascity.session.deaths import Deaths
-from gascity.session.locks import SessionBusy, session_lock
+from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
 from gascity.session.provider import (
     CityContext,
     Receipt,
@@ -110,7 +110,7 @@ class Provider(SessionProvider):
             greet=partial(self._talker.nudge, inside=True),
         )
         try:
-            with session_lock(self.context.state_dir, name, 0.0, purpose="start"):
+            with session_lock(self.context.state_dir, name, AT_ONCE, purpose="start"):
                 if hints.pre_start or hints.overlay_dir or hints.copy_files:
                     # These touch the work folder, which a living session of that name may own.
                     found = self._view.find(name, deadline)

@@ -26,6 +26,7 @@ _FIELDS = (
     "pane_dead",
     "pane_in_mode",
     "session_attached",
+    "window_activity",
     "pane_tty",
     "pane_title",  # the last, because it may hold anything
 )
@@ -109,7 +110,7 @@ def _screen(
     fields = answered[0].text.split("|", len(_FIELDS) - 1)
     if len(fields) < len(_FIELDS):
         return GONE
-    row, column, dead, mode, attached, tty, title = fields
+    row, column, dead, mode, attached, drawn, tty, title = fields
     rows, typed = read_rows(answered[1].lines)
     reads_lines, unread_ = _input(tty)
     return Screen(
@@ -119,6 +120,7 @@ def _screen(
         alive=dead != "1",
         attached=int(attached or 0),
         scrolled=mode not in ("", "0"),
+        drawn_at=float(drawn) if drawn else None,
         reads_lines=reads_lines,
         unread=unread_,
         typed=typed,

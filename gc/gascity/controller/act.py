@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from gascity.agent import TIMEOUT, Agent, Home
-from gascity.controller.telling import dialog_event, nudge_event, told_by_start
+from gascity.controller.telling import dialog_event, dialogs_at_start, nudge_event
 from gascity.core.actions import (
     Dismiss,
     Drain,
@@ -39,8 +39,7 @@ class Outcome:
     """What became of one action. `failure` is empty when it went well; `run` is what started.
 
     `outage` says that the provider did not answer: the agent is not to blame. `receipt` is that of
-    a message, `also` what else happened on the way, `unsaid` a first message that is still to be
-    delivered.
+    a message, `also` what else happened on the way.
     """
 
     action: SessionAction
@@ -50,7 +49,6 @@ class Outcome:
     outage: bool = False
     receipt: Receipt | None = None
     also: tuple[Event, ...] = ()
-    unsaid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +135,7 @@ class Hands:
         if agent.has_steps_after_creation:
             provider.remove_meta(spec.session, STARTING, timeout=TIMEOUT)
         event = Event(EventType.SESSION_STARTED, spec.name, spec.session, run, action.why)
-        told = told_by_start(spec, run, provider)
-        return Outcome(action, event, run=run, also=told.events, unsaid=told.unsaid)
+        return Outcome(action, event, run=run, also=dialogs_at_start(spec, run, provider))
 
     def _stop(self, action: Stop) -> Outcome:
         self.providers[action.provider].stop(

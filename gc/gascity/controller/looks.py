@@ -15,8 +15,9 @@ from functools import partial
 from gascity.controller.messages import Looked, Message
 from gascity.controller.observe import TIMEOUT, look
 from gascity.controller.workers import Workers
+from gascity.core.actions import Event, EventType
 from gascity.core.model import AgentSpec
-from gascity.core.observed import Observation, Unseen
+from gascity.core.observed import Observation, Seen, Unseen
 from gascity.session.provider import SessionProvider
 
 PACE = 0.025  # looks this far apart keep a burst of news from becoming a burst of looks
@@ -117,9 +118,22 @@ class Looks:
         """Return when the look that gave the present answer of a provider began."""
         return self._began.get(provider, 0.0)
 
-    def never_answered(self) -> list[str]:
-        """Return the providers nothing is known of yet."""
-        return [name for name in self._providers if name not in self.seen]
+    def silence(self) -> dict[str, str]:
+        """Return the providers that did not answer, with the reason."""
+        silent = {name: one.reason for name, one in self.seen.items() if isinstance(one, Unseen)}
+        new = [name for name in self._providers if name not in self.seen]
+        return silent | dict.fromkeys(new, "it has not answered yet")
 
     def _ask(self, name: str) -> None:
         self._post(Looked(name, look(self._providers[name], self._specs[name])))
+
+
+def news_of(looked: Looked, *, was_lost: bool) -> list[Event]:
+    """Return what has to be said when a provider falls silent, or answers again."""
+    match looked.observation:
+        case Unseen(reason) if not was_lost:
+            return [Event(EventType.PROVIDER_LOST, message=f"{looked.provider}: {reason}")]
+        case Seen() if was_lost:
+            return [Event(EventType.PROVIDER_BACK, message=f"{looked.provider} answers again")]
+        case _:
+            return []

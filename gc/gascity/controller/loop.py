@@ -8,6 +8,7 @@ was done to after the look at it began, because that look is older than the deed
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +19,7 @@ from gascity.controller.chronicle import Chronicle
 from gascity.controller.clock import Clock
 from gascity.controller.deeds import Deeds
 from gascity.controller.demand import Demand
-from gascity.controller.looks import HASTE, Looks
+from gascity.controller.looks import HASTE, Looks, news_of
 from gascity.controller.messages import (
     Acted,
     Asked,
@@ -31,7 +32,7 @@ from gascity.controller.messages import (
     Wake,
 )
 from gascity.controller.observe import seen_sessions
-from gascity.controller.postbox import Postbox
+from gascity.controller.postbox import Postbox, first_words
 from gascity.controller.requests import Requests
 from gascity.controller.screens import ScreenReader, Screens
 from gascity.controller.workers import Workers
@@ -42,9 +43,12 @@ from gascity.core.observed import CITY_ID, Observed, Seen, SessionState, Unseen
 from gascity.core.plan import Plan, plan
 from gascity.core.views import AgentView
 from gascity.journal.store import Journal
+from gascity.session.delivery import let_typing_end
 from gascity.session.provider import SessionProvider, Watch
 
 PACE = 0.005  # each tick costs this much of a budget ...
+TYPING = 5.0  # the exit waits this long for words that are typed and not submitted ...
+HEARD = 0.5  # ... and this long to hear what became of them
 BURST = 0.050  # ... of which so much can be spent at once: ten ticks, then two hundred a second
 
 
@@ -69,7 +73,7 @@ class Controller:
         self._ambient = dict(hands.home.ambient)
         self._clock = clock or Clock()
         self.journal = journal
-        self.postbox = Postbox(journal.nudges)
+        self.postbox = Postbox(journal.nudges, first_words(city.desired))
         self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._workers = Workers()
         self._chronicle = Chronicle(
@@ -120,12 +124,20 @@ class Controller:
                 self._tick()
             self._looks.begin()
             self._write()
+        self._let_typing_end()
         self._record([Event(EventType.CONTROLLER_STOPPED, message=self.leaving)])
         self._write()
         self._screens.close()
         for watch in watches:
             watch.close()
         return self.leaving
+
+    def _let_typing_end(self) -> None:
+        let_typing_end(TYPING)
+        until = time.monotonic() + HEARD
+        while self.deeds.typing() and time.monotonic() < until:
+            with contextlib.suppress(queue.Empty):
+                self._handle(self._inbox.get(timeout=HEARD))
 
     def _watch(self, name: str) -> Watch:
         def seen(sessions: Mapping[str, SessionState], at: float) -> None:
@@ -227,10 +239,7 @@ class Controller:
 
     def unseen(self) -> dict[str, str]:
         """Return the providers that did not answer, with the reason."""
-        silent = {
-            name: seen.reason for name, seen in self._looks.seen.items() if isinstance(seen, Unseen)
-        }
-        return silent | dict.fromkeys(self._looks.never_answered(), "it has not answered yet")
+        return self._looks.silence()
 
     def provider(self, name: str) -> SessionProvider:
         """Return a provider by name."""
@@ -253,15 +262,7 @@ class Controller:
         was_lost = isinstance(self._looks.seen.get(looked.provider), Unseen)
         if not self._looks.take(looked):
             return
-        match looked.observation:
-            case Unseen(reason) if not was_lost:
-                text = f"{looked.provider}: {reason}"
-                self._record([Event(EventType.PROVIDER_LOST, message=text)])
-            case Seen() if was_lost:
-                text = f"{looked.provider} answers again"
-                self._record([Event(EventType.PROVIDER_BACK, message=text)])
-            case _:
-                pass
+        self._record(news_of(looked, was_lost=was_lost))
         self._news = True
 
     # --- plan
@@ -301,6 +302,7 @@ class Controller:
             self._looks.want()
         sessions = self.sessions()
         unread = self._screens.expect({} if self._closing else sessions)
+        self._say(*self.postbox.greet(sessions, busy, now))
         queued = self.postbox.first(sessions, busy)
         return Observed(
             dict(self._looks.seen),
@@ -324,7 +326,7 @@ class Controller:
             self._screens.touch(acted.session)
             for outcome in acted.outcomes:
                 discreet = self._chronicle.discreet(outcome)
-                self._say(*self.postbox.done(discreet, self._clock.now()))
+                self._say(*self.postbox.done(discreet))
         self._looks.want()
 
     def _say(self, events: Iterable[Event], alerts: Iterable[Alert]) -> None:

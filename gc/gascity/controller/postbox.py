@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from gascity.controller.act import Outcome
 from gascity.core.actions import Alert, Event, EventType, Nudge, SessionAction
+from gascity.core.model import Desired, declared
 from gascity.core.nudges import NudgeState, QueuedNudge
-from gascity.core.observed import SessionState
+from gascity.core.observed import NUDGED, STARTING, SessionState
 from gascity.errors import GascityError
 from gascity.journal.nudges import NudgeQueue
 from gascity.session.provider import Delivery
@@ -26,8 +27,11 @@ DAY = 86_400.0
 class Postbox:
     """The open messages of one controller. Used by the loop's thread alone."""
 
-    def __init__(self, queue: NudgeQueue) -> None:
+    def __init__(self, queue: NudgeQueue, first_words: Mapping[str, tuple[str, str]]) -> None:
+        """Work with a queue; `first_words` has agent and first message of each session."""
         self._queue = queue
+        self._first_words = first_words
+        self._greeted: set[str] | None = None
         self._open: dict[int, QueuedNudge] = {}
         self._refused: dict[int, str] = {}
 
@@ -60,6 +64,46 @@ class Postbox:
         """Leave a message that is over, or was taken back."""
         self._open.pop(number, None)
         self._refused.pop(number, None)
+
+    def greet(
+        self, sessions: Mapping[str, SessionState], busy: Container[str], now: float
+    ) -> tuple[list[Event], list[Alert]]:
+        """Keep the first messages that could not be delivered while their sessions started.
+
+        What became of one is in the metadata of its session, so that no end of a controller can
+        lose it. One that may have arrived is told, and not sent again.
+        """
+        events: list[Event] = []
+        alerts: list[Alert] = []
+        for name, state in sessions.items():
+            said = state.meta.get(NUDGED, "")
+            if not said or STARTING in state.meta or name in busy or name not in self._first_words:
+                continue
+            try:
+                nudge = self._greeting(name, state.run, now)
+            except GascityError:
+                continue  # the next tick tries again
+            if nudge is None:
+                continue
+            delivery, _, why = said.partition(": ")
+            if delivery in (Delivery.REFUSED, Delivery.ABSENT):
+                events.append(self.add(nudge))
+            else:
+                self._end(nudge, NudgeState.UNVERIFIED, why)
+                events.append(_event(EventType.NUDGE_UNVERIFIED, nudge, why))
+                alerts.append(_unproven(nudge, why))
+        return events, alerts
+
+    def _greeting(self, session: str, run: str, now: float) -> QueuedNudge | None:
+        """Put the first message of an incarnation into the queue, unless it was there before."""
+        if self._greeted is None:
+            self._greeted = self._queue.runs()
+        if run in self._greeted:
+            return None
+        agent, text = self._first_words[session]
+        nudge = self._queue.add(agent, session, text, at=now, expires_at=now + DAY, run=run)
+        self._greeted.add(run)
+        return nudge
 
     def first(
         self, sessions: Mapping[str, SessionState], busy: Container[str] = ()
@@ -115,11 +159,10 @@ class Postbox:
             self.forget(nudge.number)  # a command took it back that found no controller
         return taken
 
-    def done(self, outcome: Outcome, now: float) -> tuple[list[Event], list[Alert]]:
+    def done(self, outcome: Outcome) -> tuple[list[Event], list[Alert]]:
         """Take the outcome of an action; return what has to be said of it."""
         if not isinstance(outcome.action, Nudge):
-            kept, alerts = self._keep(outcome, now) if outcome.unsaid else ([], [])
-            return [outcome.event, *outcome.also, *kept], alerts
+            return [outcome.event, *outcome.also], []
         nudge = self._open.get(outcome.action.nudge.number)
         if nudge is None:
             return [], []
@@ -138,18 +181,6 @@ class Postbox:
         self._refused[nudge.number] = outcome.failure
         return ([] if known else [outcome.event]), []
 
-    def _keep(self, started: Outcome, now: float) -> tuple[list[Event], list[Alert]]:
-        """Keep the first message of an agent that could not take it while it started."""
-        agent, session = started.event.agent, started.action.session
-        try:
-            nudge = self._queue.add(
-                agent, session, started.unsaid, at=now, expires_at=now + DAY, run=started.run
-            )
-        except GascityError as problem:
-            text = f"the first message of {agent} was neither delivered nor kept: {problem.message}"
-            return [], [Alert(f"nudge:{session}", agent, text)]
-        return [self.add(nudge)], []
-
     def _note(self, nudge: QueuedNudge, state: NudgeState, evidence: str) -> None:
         # What cannot be noted stays "on its way", and is not sent again by the next controller.
         with contextlib.suppress(GascityError):
@@ -159,6 +190,15 @@ class Postbox:
     def _end(self, nudge: QueuedNudge, state: NudgeState, evidence: str) -> None:
         self._note(nudge, state, evidence)
         self.forget(nudge.number)
+
+
+def first_words(desired: Desired) -> dict[str, tuple[str, str]]:
+    """Return the agent and the first message of each session that has one."""
+    return {
+        spec.session: (spec.name, spec.hints.nudge)
+        for spec in declared(desired)
+        if spec.hints.nudge
+    }
 
 
 def _event(kind: EventType, nudge: QueuedNudge, why: str) -> Event:

@@ -205,7 +205,7 @@ class ScreenReader:
             self._shown[name] = replace(before, asked_at=asked_at)
             return untold
         now = self._now()
-        reading = classify(screen, one.rules, now)
+        reading = classify(screen, one.rules, screen.drawn_at or now)
         if reading.draft and not screen.typed:
             reading = self._closely(name, one, screen, now) or reading
         self._screens[name] = screen

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import dataclass
 
 from gascity.agent import TIMEOUT
 from gascity.core.actions import Event, EventType
 from gascity.core.model import AgentSpec
-from gascity.core.observed import DIALOGS, NUDGED
+from gascity.core.observed import DIALOGS
 from gascity.errors import GascityError
 from gascity.session.provider import Delivery, SessionProvider
 
@@ -22,38 +21,18 @@ _NUDGED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What a start has to tell. `unsaid` is a first message that is still to be delivered."""
-
-    events: tuple[Event, ...] = ()
-    unsaid: str = ""
-
-
-def told_by_start(spec: AgentSpec, run: str, provider: SessionProvider) -> Told:
-    """Return the dialogs answered while a session started, and what became of its first message."""
-    hints = spec.hints
-    if not (hints.ready_prompt_prefix or hints.ready_delay_ms or hints.nudge):
-        return Told()
-    events: list[Event] = []
-    unsaid = ""
+def dialogs_at_start(spec: AgentSpec, run: str, provider: SessionProvider) -> tuple[Event, ...]:
+    """Return the dialogs that were answered while a session started."""
+    if not (spec.hints.ready_prompt_prefix or spec.hints.ready_delay_ms):
+        return ()
     with contextlib.suppress(GascityError):  # the session may be gone again
         dialogs = provider.get_meta(spec.session, DIALOGS, timeout=TIMEOUT) or ""
-        events += [
+        return tuple(
             dialog_event(spec.name, spec.session, line, run)
             for line in dialogs.split("\n")  # other ends of lines can be on a screen
             if line
-        ]
-        if hints.nudge:
-            nudged = provider.get_meta(spec.session, NUDGED, timeout=TIMEOUT) or ""
-            delivery, _, evidence = nudged.partition(": ")
-            if delivery in (Delivery.REFUSED, Delivery.ABSENT):
-                unsaid = hints.nudge
-            elif delivery:
-                text = f"the first message: {evidence}"
-                kind = EventType.NUDGE_UNVERIFIED
-                events.append(Event(kind, spec.name, spec.session, run, text))
-    return Told(tuple(events), unsaid)
+        )
+    return ()
 
 
 def dialog_event(agent: str, session: str, record: str, run: str = "") -> Event:

@@ -30,7 +30,7 @@ CREATE TABLE nudge (
 """
 SHOWN = 100  # messages that are over and still listed
 MOST_PENDING = 1000  # for one agent
-MOST_KEPT = 1000  # messages, of which those that are over are kept
+MOST_KEPT = 1000  # messages, of which those that are over are kept; and all first ones
 _LARGEST = 2**63 - 1  # number that SQLite knows
 _COLUMNS = "number, agent, session, text, at, expires, raw, run, state, evidence, attempts"
 _OPEN = (NudgeState.PENDING, NudgeState.SENDING)
@@ -74,7 +74,7 @@ class NudgeQueue:
             )
             number = added.lastrowid or 0
             self._db.execute(
-                "DELETE FROM nudge WHERE number <= ? AND state NOT IN (?, ?)",
+                "DELETE FROM nudge WHERE number <= ? AND state NOT IN (?, ?) AND run = ''",
                 (number - MOST_KEPT, *_OPEN),
             )
         return QueuedNudge(number, agent, session, clean, at, expires_at, raw, run)
@@ -95,6 +95,12 @@ class NudgeQueue:
                 "SELECT number FROM nudge WHERE state = ? ORDER BY number", (NudgeState.PENDING,)
             )
             return [number for (number,) in rows]
+
+    def runs(self) -> set[str]:
+        """Return the incarnations that a message was kept for."""
+        with _errors():
+            rows = self._db.execute("SELECT DISTINCT run FROM nudge WHERE run != ''")
+            return {run for (run,) in rows}
 
     def recent(self) -> list[QueuedNudge]:
         """Return what is not over, and the last of what is, the oldest first."""

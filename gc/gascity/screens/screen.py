@@ -15,7 +15,8 @@ class Screen:
     in an empty input box is faint, what a person typed is not. `scrolled` says that somebody
     scrolled back, so that keys would not reach the program; `reads_lines` that the program takes
     whole lines, or has not begun to take keys, so that the terminal itself shows what is typed;
-    `unread` that keys wait for it which it has not read.
+    `unread` that keys wait for it which it has not read. `drawn_at` is when something was last
+    drawn, in seconds since the epoch.
     """
 
     rows: tuple[str, ...]
@@ -25,6 +26,7 @@ class Screen:
     attached: int = 0
     quiet: float = float("inf")
     scrolled: bool = False
+    drawn_at: float | None = None
     reads_lines: bool = False
     unread: bool = False
     typed: tuple[str, ...] = field(default=(), compare=False)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import re
+import threading
 import time
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from gascity.errors import ProviderUnavailable
 from gascity.screens.box import Found, find_box
@@ -75,6 +76,32 @@ def deliver_to_box(
         time.sleep(AGAIN)  # nothing tells when an agent becomes free
 
 
+_changed = threading.Condition()
+_under_way = 0  # messages of this process that were pasted, and are not over
+
+
+def let_typing_end(timeout: float) -> None:
+    """Wait until no message of this process stands in an input box, unsent.
+
+    A process that ended meanwhile would leave its words in the way of all that come later.
+    """
+    with _changed:
+        _changed.wait_for(lambda: not _under_way, timeout)
+
+
+@contextlib.contextmanager
+def _typing() -> Iterator[None]:
+    global _under_way  # noqa: PLW0603  it is about the process
+    with _changed:
+        _under_way += 1
+    try:
+        yield
+    finally:
+        with _changed:
+            _under_way -= 1
+            _changed.notify_all()
+
+
 class _Delivery:
     """One message on its way."""
 
@@ -93,18 +120,19 @@ class _Delivery:
             screen = self._look()
             if has_ended(screen):
                 return Receipt(Delivery.ABSENT, "its program has ended")
-            reading = classify(screen, self._rules, time.time())
+            reading = classify(screen, self._rules, screen.drawn_at or time.time())
             if why := obstacle(screen, reading, self._rules):
                 return self.refused(why)
             time.sleep(pause)  # a box may be drawn before a dialog that covers it
         self._was_working = reading.kind is Kind.WORKING
-        try:
-            self._terminal.paste(self._words, timeout=self._left(_CALL))
-            if why := self._not_in_the_box():
-                return Receipt(Delivery.UNVERIFIED, why, self._words)
-            return self._submit()
-        except ProviderUnavailable as problem:  # from here on it may have arrived
-            return Receipt(Delivery.UNVERIFIED, problem.message, self._words)
+        with _typing():
+            try:
+                self._terminal.paste(self._words, timeout=self._left(_CALL))
+                if why := self._not_in_the_box():
+                    return Receipt(Delivery.UNVERIFIED, why, self._words)
+                return self._submit()
+            except ProviderUnavailable as problem:  # from here on it may have arrived
+                return Receipt(Delivery.UNVERIFIED, problem.message, self._words)
 
     def unspeakable(self) -> str:
         """Say why these words could never arrive as they are, or never be seen to."""

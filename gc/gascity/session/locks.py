@@ -15,6 +15,8 @@ from collections.abc import Iterator
 
 from gascity.errors import Exit, GascityError
 
+AT_ONCE = 0.25  # seconds; a child of the last holder has the file open until it is another program
+
 
 class SessionBusy(GascityError):
     """Someone else kept the session's lock for the whole time limit."""
@@ -28,8 +30,8 @@ def session_lock(
 ) -> Iterator[None]:
     """Hold the session's lock for `purpose` while the block runs.
 
-    Locks of different purposes do not meet. Raises SessionBusy after `timeout` seconds; not
-    positive means: take it now or give up.
+    Locks of different purposes do not meet. Raises SessionBusy after `timeout` seconds;
+    `AT_ONCE` is for who does not want to wait.
     """
     folder = os.path.join(state_dir, "locks")
     os.makedirs(folder, mode=0o700, exist_ok=True)

@@ -6,13 +6,13 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.integration.controller.stage import Bench, Running, agent, up
+from tests.integration.controller.stage import CITY, Bench, Running, agent, up
 
 from gascity.config.screens import shipped
 from gascity.core.actions import EventType
-from gascity.core.model import StartupHints
+from gascity.core.model import SessionConfig, StartupHints
 from gascity.core.nudges import NudgeState, QueuedNudge
-from gascity.core.observed import NUDGED
+from gascity.core.observed import AGENT, CITY_ID, CONFIG_HASH, NUDGED, RUN
 from gascity.errors import NotFound, UsageError
 from gascity.journal.store import Journal
 from gascity.screens.rules import RuleBook, Rules
@@ -188,6 +188,38 @@ def test_a_first_message_that_was_refused_is_delivered_later(demo: Bench) -> Non
     demo.world.sessions["gc-c-a"].shown = [*PROMPT]
 
     eventually(lambda: "first words" in demo.world.sessions["gc-c-a"].received)
+
+
+def test_a_first_message_is_not_lost_with_the_controller_that_started_it(demo: Bench) -> None:
+    meta = {CITY_ID: CITY, AGENT: "a", CONFIG_HASH: "f", RUN: "r1", NUDGED: "refused: a dialog"}
+    session = demo.world.create("gc-c-a", SessionConfig("x", "/", meta=meta))
+    session.shown = [*PROMPT]
+    hints = StartupHints(ready_prompt_prefix="> ", nudge="first words")
+
+    demo.run(agent("a", backend="demo", hints=hints))
+    eventually(lambda: session.received == ["first words"])
+    demo.end()
+    session.shown = [*PROMPT]
+    running = demo.run(agent("a", backend="demo", hints=hints))
+    eventually(up(running, "a"))
+
+    assert session.received == ["first words"]
+
+
+def test_a_first_message_that_may_have_arrived_is_told_once(demo: Bench) -> None:
+    meta = {CITY_ID: CITY, AGENT: "a", CONFIG_HASH: "f", RUN: "r1", NUDGED: "unverified: no proof"}
+    session = demo.world.create("gc-c-a", SessionConfig("x", "/", meta=meta))
+    session.shown = [*PROMPT]
+    hints = StartupHints(ready_prompt_prefix="> ", nudge="first words")
+
+    running = demo.run(agent("a", backend="demo", hints=hints))
+
+    eventually(lambda: running.told(EventType.ALERT_RAISED))
+    assert session.received == []
+    demo.end()
+    again = demo.run(agent("a", backend="demo", hints=hints))
+    eventually(up(again, "a"))
+    assert again.told(EventType.ALERT_RAISED) == []
 
 
 def test_a_first_message_does_not_outlive_its_incarnation(demo: Bench, tmp_path: Path) -> None:

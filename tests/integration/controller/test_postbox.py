@@ -16,7 +16,7 @@ from gascity.config.screens import shipped
 from gascity.controller.act import Outcome
 from gascity.controller.messages import Asked
 from gascity.controller.postbox import Postbox
-from gascity.controller.telling import told_by_start
+from gascity.controller.telling import dialogs_at_start
 from gascity.controller.workers import MOST
 from gascity.core.actions import Event, EventType, Nudge
 from gascity.core.model import SessionConfig, StartupHints
@@ -70,25 +70,25 @@ def only(journal: Journal) -> QueuedNudge:
 
 
 def test_a_message_on_its_way_does_not_expire(journal: Journal) -> None:
-    postbox = Postbox(journal.nudges)
+    postbox = Postbox(journal.nudges, {})
     nudge = add(journal, expires_at=10.0)
     postbox.add(nudge)
     assert postbox.send([action(nudge)])
 
     assert postbox.expire(11.0) == []
     assert postbox.next_end() == []
-    events, _ = postbox.done(outcome(nudge, Delivery.SUBMITTED, "it works on it"), 12.0)
+    events, _ = postbox.done(outcome(nudge, Delivery.SUBMITTED, "it works on it"))
 
     assert [event.type for event in events] == [EventType.NUDGE_SUBMITTED]
     assert (only(journal).state, only(journal).attempts) == (NudgeState.SUBMITTED, 1)
 
 
 def test_a_message_that_was_refused_too_late_expires_then(journal: Journal) -> None:
-    postbox = Postbox(journal.nudges)
+    postbox = Postbox(journal.nudges, {})
     nudge = add(journal, expires_at=10.0)
     postbox.add(nudge)
     postbox.send([action(nudge)])
-    postbox.done(outcome(nudge, Delivery.REFUSED, "not now"), 12.0)
+    postbox.done(outcome(nudge, Delivery.REFUSED, "not now"))
 
     events = postbox.expire(12.0)
 
@@ -97,7 +97,7 @@ def test_a_message_that_was_refused_too_late_expires_then(journal: Journal) -> N
 
 
 def test_what_was_never_tried_has_no_attempts(journal: Journal) -> None:
-    postbox = Postbox(journal.nudges)
+    postbox = Postbox(journal.nudges, {})
     postbox.add(add(journal, expires_at=10.0))
 
     postbox.expire(11.0)
@@ -108,7 +108,7 @@ def test_what_was_never_tried_has_no_attempts(journal: Journal) -> None:
 def test_a_message_that_another_process_took_back_is_not_sent(
     journal: Journal, tmp_path: Path
 ) -> None:
-    postbox = Postbox(journal.nudges)
+    postbox = Postbox(journal.nudges, {})
     nudge = add(journal)
     postbox.add(nudge)
     other = Journal(str(tmp_path / "city.db"))
@@ -127,7 +127,7 @@ def test_a_journal_that_is_locked_does_not_keep_a_controller_from_beginning(
     other = sqlite3.connect(tmp_path / "city.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
 
-    _, alerts = Postbox(journal.nudges).open()
+    _, alerts = Postbox(journal.nudges, {}).open()
 
     other.close()
     assert len(alerts) == 1
@@ -221,7 +221,7 @@ def test_a_time_that_is_none_is_answered(demo: Bench, seconds: float) -> None:
 
 
 def test_a_first_message_is_not_given_up_for_a_look_older_than_its_start(journal: Journal) -> None:
-    postbox = Postbox(journal.nudges)
+    postbox = Postbox(journal.nudges, {})
     nudge = journal.nudges.add("a", "gc-c-a", "hello", at=0.0, expires_at=FAR, run="new")
     postbox.add(nudge)
     old = {"gc-c-a": SessionState("gc-c-a", Exited(1), meta={RUN: "old"})}
@@ -239,9 +239,9 @@ def test_a_record_of_dialogs_with_odd_ends_of_lines_is_read(demo: Bench) -> None
     )
     provider.set_meta("gc-c-a", DIALOGS, record("trust", given), timeout=5)
 
-    told = told_by_start(agent("a", hints=StartupHints(ready_delay_ms=1)), "r", provider)
+    told = dialogs_at_start(agent("a", hints=StartupHints(ready_delay_ms=1)), "r", provider)
 
-    assert [event.type for event in told.events] == [EventType.DIALOG_ANSWERED]
+    assert [event.type for event in told] == [EventType.DIALOG_ANSWERED]
 
 
 SECRET = 'sk-"0123456789\\abcdefghij'

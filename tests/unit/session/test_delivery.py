@@ -1,0 +1,118 @@
+"""What delivery does besides what the zoo shows: limits that ended, and the end of a process."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+import time
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from gascity.screens.reading import Kind
+from gascity.screens.rules import Box, Region, Rule, Rules, Talk
+from gascity.screens.screen import Screen
+from gascity.session.delivery import deliver_to_box, let_typing_end
+from gascity.session.provider import Delivery, Receipt
+
+RULES = Rules(
+    backend="t",
+    box=Box(re.compile(">(?P<text>.*)$"), above=re.compile("^----"), below=re.compile("^----")),
+    rules=(
+        Rule(
+            "limit",
+            Kind.LIMITED,
+            Region.SCREEN,
+            match=(re.compile(r"used up, again in (?P<resets>.*)"),),
+            resets=re.compile(r"again in (?P<resets>.*)"),
+        ),
+        Rule("prompt", Kind.READY, Region.BOX, box=True),
+    ),
+    talk=Talk(settle=0.0, longest=100),
+)
+
+
+class Model:
+    """A program with an input box under one line of text."""
+
+    def __init__(self, said: str = "hello", drawn_at: float | None = None) -> None:
+        self._said = said
+        self._drawn_at = drawn_at
+        self.draft = ""
+        self.taken: list[str] = []
+        self.pasted = threading.Event()
+        self.may_submit = threading.Event()
+        self.may_submit.set()
+
+    def look(self, *, timeout: float) -> Screen:
+        rows = (self._said, "----", f">{self.draft}", "----")
+        return Screen(rows, drawn_at=self._drawn_at)
+
+    def press(self, keys: Sequence[str], *, timeout: float) -> None:
+        self.may_submit.wait(10)
+        self.taken.append(self.draft)
+        self.draft = ""
+
+    def paste(self, text: str, *, timeout: float) -> None:
+        self.draft = text
+        self.pasted.set()
+
+    def wake(self, *, timeout: float) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def free(_: float) -> Iterator[None]:
+    yield
+
+
+def deliver(model: Model, text: str = "some words") -> Receipt:
+    return deliver_to_box(model, RULES, text, hold=free, deadline=time.monotonic() + 10)
+
+
+def test_a_limit_that_ends_later_is_not_typed_at() -> None:
+    model = Model("used up, again in 2 hours", drawn_at=time.time())
+
+    receipt = deliver(model)
+
+    assert receipt.delivery is Delivery.REFUSED
+    assert receipt.evidence == "its limit is used up: used up, again in 2 hours"
+    assert model.taken == []
+
+
+def test_a_limit_counts_from_when_it_was_drawn() -> None:
+    model = Model("used up, again in 2 hours", drawn_at=time.time() - 3 * 3600)
+
+    assert deliver(model).delivery is Delivery.SUBMITTED
+
+
+def test_a_message_that_would_not_arrive_as_it_is_is_refused() -> None:
+    model = Model()
+
+    receipt = deliver(model, "x" * 101)
+
+    assert receipt.delivery is Delivery.REFUSED
+    assert receipt.evidence == "it takes no message of more than 100 characters"
+    assert not model.pasted.is_set()
+
+
+def test_a_process_can_wait_for_what_it_has_typed_to_be_submitted() -> None:
+    model = Model()
+    model.may_submit.clear()
+    delivery = threading.Thread(target=deliver, args=[model])
+    delivery.start()
+    assert model.pasted.wait(10)
+
+    let_typing_end(0.01)  # gives up in time
+    assert model.taken == []
+    model.may_submit.set()
+    let_typing_end(10)
+
+    assert model.taken == ["some words"]
+    delivery.join(10)
+
+
+@pytest.mark.parametrize("timeout", [0.0, 10.0])
+def test_nobody_waits_where_nothing_is_typed(timeout: float) -> None:
+    let_typing_end(timeout)
