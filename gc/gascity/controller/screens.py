@@ -27,6 +27,7 @@ from gascity.session.provider import SessionProvider
 
 INTERVAL = 1.0
 TIMEOUT = 5.0
+ROUSED = 5.0  # seconds after which a screen that no rule knows is made to be drawn again
 KEPT_ROWS = 15  # at the bottom of a screen, for an alert
 
 
@@ -108,6 +109,7 @@ class ScreenReader:
         self._again: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._untold: set[str] = set()
         self._without: AbstractSet[str] = frozenset()
+        self._roused: dict[str, tuple[str, ...]] = {}
         self._wanted = threading.Event()
         self._ended = False
         self._thread: threading.Thread | None = None
@@ -168,7 +170,21 @@ class ScreenReader:
             for name in mine.keys() & screens.keys():
                 changed = self._take(name, mine[name], screens[name], asked_at) or changed
             changed = self._miss(mine.keys(), mine.keys() - screens.keys()) or changed
+        self._rouse(expected)
         return changed
+
+    def _rouse(self, expected: Mapping[str, Expected]) -> None:
+        """Have screens drawn again, once, that show nothing known: they may be in disorder."""
+        for name, shown in self._shown.items():
+            if not shown.reading.is_unknown or self._screens[name].attached:
+                continue
+            if self._now() - shown.still < ROUSED or self._roused.get(name) == shown.bottom:
+                continue
+            self._roused[name] = shown.bottom
+            with contextlib.suppress(GascityError):
+                terminal = self._providers[expected[name].provider].terminal(name)
+                if terminal is not None:
+                    terminal.wake(timeout=TIMEOUT)
 
     def _miss(self, mine: AbstractSet[str], missing: AbstractSet[str]) -> bool:
         """Note which sessions have no screen; tell whether they are others than before."""
@@ -192,6 +208,7 @@ class ScreenReader:
         ]
         for name in gone:
             del self._shown[name], self._screens[name]
+            self._roused.pop(name, None)
         self._without = self._without & expected.keys()
         return bool(gone)
 

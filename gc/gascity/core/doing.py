@@ -80,7 +80,7 @@ def _by_screen(
             return Doing(State.WAITING, why, trouble=f"waiting:{reading.rule}")
         case Kind.AUTH:
             why = f"it is not logged in: {reading.evidence}"
-            return Doing(State.AUTH, why, trouble=f"auth:{reading.rule}")
+            return Doing(State.AUTH, why, trouble="auth")
         case Kind.LIMITED:
             return _limited(reading, now)
         case Kind.DIALOG:
@@ -116,7 +116,7 @@ def _dialog(spec: AgentSpec, state: SessionState, reading: Reading, memory: Agen
 
 
 def _unread(shown: Shown, now: float) -> Doing:
-    if shown.reading.has_box or shown.reading.is_blank:
+    if not shown.reading.is_unknown:
         return READY
     stuck_at = shown.still + BLOCKED_AFTER
     if now < stuck_at:

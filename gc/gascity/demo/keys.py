@@ -10,6 +10,7 @@ import codecs
 import os
 import re
 import select
+import signal
 import termios
 import tty
 from collections import deque
@@ -76,6 +77,7 @@ class Keyboard:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._text = ""
         self._ended = False
+        self._signalled = -1
         self._kept: deque[Event] = deque()
 
     @contextmanager
@@ -86,9 +88,17 @@ class Keyboard:
             return
         before = termios.tcgetattr(self._descriptor)
         tty.setcbreak(self._descriptor, termios.TCSADRAIN)
+        self._signalled, told = os.pipe()
+        os.set_blocking(told, False)
+        # Without this, an interrupt that comes right before a wait would be noticed only after it.
+        signal.set_wakeup_fd(told)
         try:
             yield
         finally:
+            signal.set_wakeup_fd(-1)
+            for descriptor in (self._signalled, told):
+                os.close(descriptor)
+            self._signalled = -1
             termios.tcsetattr(self._descriptor, termios.TCSADRAIN, before)
 
     def read(self, timeout: float | None = None) -> Event | None:
@@ -112,9 +122,13 @@ class Keyboard:
         self._kept.append(event)
 
     def _fill(self, timeout: float | None) -> bool:
-        ready, _, _ = select.select([self._descriptor], [], [], timeout)
+        signalled = [] if self._signalled < 0 else [self._signalled]
+        ready, _, _ = select.select([self._descriptor, *signalled], [], [], timeout)
         if not ready:
             return False
+        if self._descriptor not in ready:
+            os.read(self._signalled, 512)
+            return True
         try:
             data = os.read(self._descriptor, 65536)
         except OSError:  # the other end of the terminal was closed

@@ -115,14 +115,19 @@ def _try(rule: Rule, rows: Sequence[str] | None) -> Trial:
     for pattern in rule.unless:
         against = next((row for row in rows if pattern.search(row)), None)
         if against is not None:
-            return Trial(rule, None, f"{against.strip()!r} speaks against it")
-    evidence = "" if rule.match else next((row.strip() for row in rows if row), "")
+            return Trial(rule, None, f"{_said(against)!r} speaks against it")
+    evidence = "" if rule.match else next((_said(row) for row in rows if row), "")
     for pattern in rule.match:
         row = _find(pattern, rows, wrapped=rule.box is False)
         if row is None:
             return Trial(rule, None, f"/{pattern.pattern}/ is not found in {rule.region}")
-        evidence = evidence or row.strip()
+        evidence = evidence or _said(row)
     return Trial(rule, evidence)
+
+
+def _said(row: str) -> str:
+    """Return the words of a row, without its frame and the blanks between columns."""
+    return " ".join(row.strip(_FRAME).split())
 
 
 def _find(pattern: Pattern, rows: Sequence[str], *, wrapped: bool) -> str | None:

@@ -51,6 +51,11 @@ class Reading:
     is_blank: bool = False
 
     @property
+    def is_unknown(self) -> bool:
+        """Whether there is something to be read that no rule knows, and no input box."""
+        return self.kind is None and not self.has_box and not self.is_blank
+
+    @property
     def matters(self) -> tuple[object, ...]:
         """What a decision can depend on: the same when only a count of seconds differs."""
         evidence = "" if self.kind is Kind.WORKING else self.evidence

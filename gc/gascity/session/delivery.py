@@ -111,7 +111,7 @@ class _Delivery:
         self._words = words
         self._seen = _squash(words)  # once: it can be long, and every look compares with it
         self._deadline = deadline
-        self._was_working = self._works = False
+        self._was_working = self._works = self._roused = False
         self._told = 0  # how often the transcript showed the words before they were submitted
 
     def attempt(self) -> Receipt:
@@ -122,6 +122,7 @@ class _Delivery:
                 return Receipt(Delivery.ABSENT, "its program has ended")
             reading = classify(screen, self._rules, screen.drawn_at or time.time())
             if why := obstacle(screen, reading, self._rules):
+                self._rouse(screen, reading)
                 return self.refused(why)
             time.sleep(pause)  # a box may be drawn before a dialog that covers it
         self._was_working = reading.kind is Kind.WORKING
@@ -133,6 +134,12 @@ class _Delivery:
                 return self._submit()
             except ProviderUnavailable as problem:  # from here on it may have arrived
                 return Receipt(Delivery.UNVERIFIED, problem.message, self._words)
+
+    def _rouse(self, screen: Screen, reading: Reading) -> None:
+        """Have a screen drawn again, once, that shows nothing known: it may be in disorder."""
+        if reading.is_unknown and not screen.attached and not self._roused:
+            self._roused = True
+            self._terminal.wake(timeout=self._left(_CALL))
 
     def unspeakable(self) -> str:
         """Say why these words could never arrive as they are, or never be seen to."""
@@ -274,10 +281,11 @@ class _Delivery:
         beginning = _squash(self._words.split("\n")[0])[:60]
         if len(beginning) <= 3 or self._rules.box is None:
             return 0
-        # A box may be there that is not known for one: what looks like it does not count.
-        first = self._rules.box.first
         above = screen.rows if found is None else screen.rows[: found.begin]
-        rows = [row for row in above if found is not None or first.match(row) is None]
+        rows = list(above)
+        if found is None and classify(screen, self._rules).kind is None:
+            # A box may be there that is not known for one: what looks like it does not count.
+            rows = [row for row in above if self._rules.box.first.match(row) is None]
         return sum(beginning in _squash(row) for row in rows)
 
     def _look(self) -> Screen:

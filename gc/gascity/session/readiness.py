@@ -72,8 +72,7 @@ class ScreenReadiness:
             return Stand.READY if lasted >= needed else Stand.NOT_YET
         if reading.kind in (Kind.AUTH, Kind.LIMITED, Kind.WAITING):
             return Stand.STUCK if lasted >= LASTING_TROUBLE else Stand.NOT_YET
-        unknown = reading.kind is None and not reading.is_blank
-        return Stand.STUCK if unknown and lasted >= STANDS_STILL else Stand.NOT_YET
+        return Stand.STUCK if reading.is_unknown and lasted >= STANDS_STILL else Stand.NOT_YET
 
     def _meet(self, rule: Rule, screen: Screen, timeout: float) -> Stand:
         policy = self._policies.get(rule.name, Policy.ASK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 from dataclasses import replace
@@ -18,7 +19,7 @@ from gascity.core.model import SessionConfig
 from gascity.screens.classify import classify
 from gascity.screens.rules import RuleBook, Rules
 from gascity.testing.eventually import eventually
-from gascity.testing.fake import FakeSession, FakeWorld
+from gascity.testing.fake import FakeSession, FakeTerminal, FakeWorld
 
 DEMO = shipped("demo") or Rules()
 PROMPT = ["Gas City demo agent", "", "> "]
@@ -202,6 +203,24 @@ class TestReader:
         assert isinstance(second, Read)
         assert second.shown["s"].still == first.shown["s"].still
         assert second.shown["s"].asked_at > first.shown["s"].asked_at
+
+    def test_a_screen_in_disorder_is_drawn_again_once(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        world = FakeWorld()
+        world.create("s", SessionConfig("x", "/")).shown = ["half a box and half a line"]
+        woken: list[float] = []
+        monkeypatch.setattr(FakeTerminal, "wake", lambda _, timeout: woken.append(timeout))
+        times = itertools.count()
+        reader = ScreenReader(
+            {"fake": world.provider()}, lambda _: None, lambda: float(next(times)), interval=0.001
+        )
+
+        reader.expect({"s": Expected("r", "fake", DEMO)})
+
+        eventually(lambda: next(times) > 100)
+        reader.close()
+        assert len(woken) == 1
 
     def test_a_new_incarnation_is_read_anew(self) -> None:
         world = FakeWorld()
