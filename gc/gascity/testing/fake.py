@@ -52,6 +52,7 @@ class FakeSession:
     keys: list[str] = field(default_factory=list)
     copied: list[tuple[str, str]] = field(default_factory=list)
     interrupts: int = 0
+    woken: int = 0
     attached: int = 0
     reacts: Callable[[FakeSession, str], None] | None = None
 
@@ -77,7 +78,7 @@ class FakeTerminal:
         self._session.received.append(text)
 
     def wake(self, *, timeout: float) -> None:
-        pass
+        self._session.woken += 1
 
 
 class FakeWorld:

@@ -160,7 +160,7 @@ class _Shy(FakeProvider):
 
 
 def test_a_refused_message_is_tried_again(demo: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gascity.controller.deeds.RETRY", 0.05)
+    monkeypatch.setattr("gascity.controller.deeds.RETRY", 0.05)  # a rest nobody waits for
     demo.make = _Shy
     running = start(demo, PROMPT)
 

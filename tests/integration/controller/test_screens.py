@@ -19,7 +19,7 @@ from gascity.core.model import SessionConfig
 from gascity.screens.classify import classify
 from gascity.screens.rules import RuleBook, Rules
 from gascity.testing.eventually import eventually
-from gascity.testing.fake import FakeSession, FakeTerminal, FakeWorld
+from gascity.testing.fake import FakeSession, FakeWorld
 
 DEMO = shipped("demo") or Rules()
 PROMPT = ["Gas City demo agent", "", "> "]
@@ -146,7 +146,7 @@ class TestReader:
             read.append(screen.text)
             return classify(screen, rules, now)
 
-        monkeypatch.setattr(reading, "classify", counted)
+        monkeypatch.setattr(reading, "classify", counted)  # the real one, counted
         rounds = threading.Semaphore(0)
         provider = world.provider()
         looks = provider.screens
@@ -155,7 +155,7 @@ class TestReader:
             rounds.release()
             return looks(*args, **kwargs)
 
-        monkeypatch.setattr(provider, "screens", counting)
+        monkeypatch.setattr(provider, "screens", counting)  # the real one, counted
         posted: list[Message] = []
         reader = ScreenReader({"fake": provider}, posted.append, lambda: 1.0, interval=0.01)
         reader.expect({"s": Expected("r", "fake", DEMO)})
@@ -204,13 +204,10 @@ class TestReader:
         assert second.shown["s"].still == first.shown["s"].still
         assert second.shown["s"].asked_at > first.shown["s"].asked_at
 
-    def test_a_screen_in_disorder_is_drawn_again_once(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_screen_in_disorder_is_drawn_again_once(self) -> None:
         world = FakeWorld()
-        world.create("s", SessionConfig("x", "/")).shown = ["half a box and half a line"]
-        woken: list[float] = []
-        monkeypatch.setattr(FakeTerminal, "wake", lambda _, timeout: woken.append(timeout))
+        session = world.create("s", SessionConfig("x", "/"))
+        session.shown = ["half a box and half a line"]
         times = itertools.count()
         reader = ScreenReader(
             {"fake": world.provider()}, lambda _: None, lambda: float(next(times)), interval=0.001
@@ -220,7 +217,7 @@ class TestReader:
 
         eventually(lambda: next(times) > 100)
         reader.close()
-        assert len(woken) == 1
+        assert session.woken == 1
 
     def test_a_new_incarnation_is_read_anew(self) -> None:
         world = FakeWorld()
