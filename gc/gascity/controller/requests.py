@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gascity.agent import START_TIMEOUT, TIMEOUT
@@ -101,7 +101,8 @@ class Requests:
         controller = self._controller
 
         def ready() -> object:
-            return status_document(controller.city.name, os.getpid(), controller.views)
+            views = [_discreet(view, controller) for view in controller.views]
+            return status_document(controller.city.name, os.getpid(), views)
 
         self._wait(asked, ready, STATUS_PATIENCE, ready)
 
@@ -229,6 +230,13 @@ class _Restart:
         if view.state not in UP or not view.run:
             return GascityError(f"{spec.name} did not come up: {view.reason}")
         return view.run != self._old[spec.session]
+
+
+def _discreet(view: AgentView, controller: Controller) -> AgentView:
+    """A reason may quote a screen: leave out the secrets its agent was given."""
+    if not view.reason:
+        return view
+    return replace(view, reason=controller.conceal(view.name, view.reason))
 
 
 def _silent(controller: Controller) -> str:

@@ -234,3 +234,20 @@ class TestReader:
         last = posted[-1]
         assert isinstance(last, Read)
         assert last.shown["s"].run == "r2"
+
+
+def test_a_reason_that_quotes_a_screen_tells_no_secret(demo: Bench) -> None:
+    secret = "sk-0123456789abcdef"
+    running = demo.run(agent("a", backend="demo", env={"API_TOKEN": secret}))
+    eventually(lambda: "gc-c-a" in demo.world.sessions)
+
+    demo.world.sessions["gc-c-a"].shown = [
+        f"You've hit your usage limit · resets in 5 minutes {secret}",
+        "",
+        "> ",
+    ]
+
+    eventually(lambda: running.states() == {"a": "limited"})
+    (told,) = running.ask("status")["agents"]
+    assert "usage limit" in told["reason"]
+    assert secret not in told["reason"]
