@@ -27,6 +27,7 @@ RULES = Rules(
             match=(re.compile(r"used up, again in (?P<resets>.*)"),),
             resets=re.compile(r"again in (?P<resets>.*)"),
         ),
+        Rule("asks", Kind.WAITING, Region.SCREEN, match=(re.compile(r"^Allow\?"),), box=False),
         Rule("prompt", Kind.READY, Region.BOX, box=True),
     ),
     talk=Talk(settle=0.0, longest=100),
@@ -85,6 +86,48 @@ def test_a_limit_counts_from_when_it_was_drawn() -> None:
     model = Model("used up, again in 2 hours", drawn_at=time.time() - 3 * 3600)
 
     assert deliver(model).delivery is Delivery.SUBMITTED
+
+
+class Asking(Model):
+    """A program that covers its box with a question as soon as it has a message."""
+
+    def look(self, *, timeout: float) -> Screen:
+        if not self.taken:
+            return super().look(timeout=timeout)
+        return Screen(("hello", f"> {self.taken[0]}", "Allow?"))
+
+
+def test_a_message_is_proven_by_its_echo_above_a_question() -> None:
+    receipt = deliver(Asking())
+
+    assert receipt.delivery is Delivery.SUBMITTED
+    assert receipt.evidence == "it shows the message and asks: Allow?"
+
+
+class Disordered(Model):
+    """A program whose screen is in disorder until it is drawn again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.woken = 0
+
+    def look(self, *, timeout: float) -> Screen:
+        if not self.woken:
+            return Screen(("half a box",))
+        return super().look(timeout=timeout)
+
+    def wake(self, *, timeout: float) -> None:
+        self.woken += 1
+
+
+def test_a_screen_in_disorder_is_drawn_again_for_who_waits() -> None:
+    model = Disordered()
+
+    deadline = time.monotonic() + 10
+    receipt = deliver_to_box(model, RULES, "words", hold=free, deadline=deadline, wait=True)
+
+    assert receipt.delivery is Delivery.SUBMITTED
+    assert model.woken == 1
 
 
 def test_a_message_that_would_not_arrive_as_it_is_is_refused() -> None:
