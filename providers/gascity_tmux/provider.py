@@ -105,6 +105,7 @@ class Provider(SessionProvider):
             config,
             create=self._maker.create,
             screen=self._screen,
+            find=self._view.find,
             rules=self.context.screens.of(config.meta.get(BACKEND, ""), hints.ready_prompt_prefix),
             hold=partial(session_lock, self.context.state_dir, name),
             greet=partial(self._talker.nudge, inside=True),

@@ -19,6 +19,7 @@ from gascity.session.locks import SessionBusy, session_lock
 from gascity.session.provider import CityContext, Delivery, Receipt
 from gascity.session.text import message
 from gascity.session.unmarked import deliver_unmarked
+from gascity_tmux.connection import Lost
 from gascity_tmux.lines import deliver_lines
 from gascity_tmux.panes import Pane
 from gascity_tmux.terminal import TmuxTerminal
@@ -54,7 +55,12 @@ class Talker:
             pane = self._view.find(name, deadline)
             if pane is None or not pane.alive:
                 return Receipt(Delivery.ABSENT)
-            stored = self._view.metadata([pane], deadline).get(pane.session, {})
+            try:
+                stored = self._view.metadata([pane], deadline).get(pane.session, {})
+            except Lost:  # nothing was typed yet: it can be asked again
+                if time.monotonic() >= deadline:
+                    raise
+                continue
             if inside or STARTING not in stored:
                 break
             if not wait or time.monotonic() + AGAIN + NEEDED >= deadline:

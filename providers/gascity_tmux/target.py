@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable
 
 from gascity.core.model import SessionConfig
-from gascity.core.observed import DIALOGS
+from gascity.core.observed import DIALOGS, Exited, Life
 from gascity.screens.rules import Rules
 from gascity.session.delivery import Hold
 from gascity.session.provider import Receipt, SessionProvider
 from gascity.session.readiness import ScreenReadiness, Stand, record
 from gascity.session.target import LocalTarget
+from gascity_tmux.panes import Pane
 
 
 class TmuxTarget(LocalTarget):
@@ -25,16 +26,23 @@ class TmuxTarget(LocalTarget):
         *,
         create: Callable[[str, SessionConfig, float], None],
         screen: Callable[[str, float], str],
+        find: Callable[[str, float], Pane | None],
         rules: Rules,
         hold: Hold,
         greet: Callable[..., Receipt],
     ) -> None:
         super().__init__(provider, name, config, create)
         self._screen = screen
+        self._find = find
         self._rules = rules
         self._hold = hold
         self._greet = greet
         self._readiness: ScreenReadiness | None = None
+
+    def life(self, *, timeout: float) -> Life:
+        """Tell whether its program runs; the server may end while it is asked."""
+        found = self._find(self._name, time.monotonic() + timeout)
+        return Exited() if found is None else found.life
 
     def peek(self, lines: int, *, timeout: float) -> str:
         """Return the screen at this moment."""
