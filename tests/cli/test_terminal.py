@@ -48,6 +48,7 @@ class Terminal:
             "-i",
             f"PATH={path}",
             f"HOME={folder}",
+            "SHELL=/bin/sh",  # nobody's own settings
             "TERM=screen-256color",
             "LANG=C.UTF-8",
         ]
@@ -151,6 +152,10 @@ def test_inside_the_citys_own_tmux_the_client_is_switched(terminal: Terminal) ->
     # A shell beside the agent, on the same server.
     here = shlex.quote(str(Path(sys.executable).parent))
     terminal.type("C-b", "c")
+    # What is typed before the shell shows its prompt may be thrown away.
+    eventually(
+        lambda: any(row.rstrip().endswith(("#", "$")) for row in terminal.screen().split("\n"))
+    )
     terminal.run(f"PATH={here}:$PATH; clear; gc attach clerk")
 
     terminal.shows("quay | clerk | running")
