@@ -7,7 +7,7 @@ import posixpath
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from gascity.config.backends import Backend
 from gascity.config.files import CityFiles
@@ -17,13 +17,23 @@ from gascity.config.report import Report
 from gascity.config.source import Source
 from gascity.core.fingerprint import fingerprint, looks_secret
 from gascity.core.launch import declared_command
-from gascity.core.model import AgentSpec, CopyEntry, PromptMode, RestartPolicy, StartupHints
+from gascity.core.model import (
+    AgentSpec,
+    CopyEntry,
+    DaemonSettings,
+    OnDrift,
+    OnIdle,
+    PromptMode,
+    RestartPolicy,
+    StartupHints,
+)
 from gascity.core.naming import qualified, session_name
 from gascity.core.template import TemplateError, expand
 
 if TYPE_CHECKING:  # pydantic is imported only where a city is read
     from gascity.config.schema import AgentTable
 
+T = TypeVar("T")
 LONGEST_COMMAND = 120_000  # bytes; Linux takes no word of more than 128 KiB on a command line
 
 
@@ -35,8 +45,7 @@ class CityFacts:
     root: str
     session_template: str
     env: Mapping[str, str]
-    drift_patience: float
-    restarts: RestartPolicy
+    daemon: DaemonSettings
     suspended: bool
 
 
@@ -181,7 +190,12 @@ class _Member:
             depends_on=tuple(dict.fromkeys(table.depends_on)),
             suspended=table.suspended or self.city.suspended,
             restarts=self._restarts(),
-            drift_patience=self.city.drift_patience,
+            drift_patience=self.city.daemon.drift_patience,
+            on_drift=OnDrift(_first(table.on_drift, self.city.daemon.on_drift)),
+            drain_timeout=self._drain_timeout(),
+            idle_timeout=table.idle_timeout,
+            on_idle=self._on_idle(),
+            stall_timeout=_first(table.stall_timeout, self.city.daemon.stall_timeout),
             pool=entry.name if table.pool is not None else "",
             dialogs=backend.dialogs,
         )
@@ -223,12 +237,25 @@ class _Member:
             return ""
 
     def _restarts(self) -> RestartPolicy:
-        table, default = self.entry.table, self.city.restarts
-        return replace(
-            default,
-            max_restarts=default.max_restarts if table.max_restarts is None else table.max_restarts,
-            window=default.window if table.restart_window is None else table.restart_window,
+        table, daemon = self.entry.table, self.city.daemon
+        return RestartPolicy(
+            max_restarts=_first(table.max_restarts, daemon.max_restarts),
+            window=_first(table.restart_window, daemon.restart_window),
+            first_delay=daemon.restart_delay,
+            longest_delay=daemon.restart_delay_max,
         )
+
+    def _drain_timeout(self) -> float:
+        table = self.entry.table
+        own = _first(table.drain_timeout, self.city.daemon.drain_timeout)
+        return own if table.pool is None else _first(table.pool.drain_timeout, own)
+
+    def _on_idle(self) -> OnIdle:
+        table = self.entry.table
+        chosen = OnIdle(table.on_idle)
+        if chosen is OnIdle.NUDGE and not table.nudge:
+            self.report.at((*self.entry.path, "on_idle"), 'on_idle "nudge" needs a nudge to send')
+        return chosen
 
     def _all(self, texts: tuple[str, ...] | list[str], key: str) -> tuple[str, ...]:
         return tuple(self._expand(text, key, index) for index, text in enumerate(texts))
@@ -243,3 +270,7 @@ class _Member:
             secret = looks_secret(str(at[-1]))  # a broken template may be part of the value
             self.report.at(at, "cannot expand the value's templates" if secret else str(error))
             return text
+
+
+def _first(own: T | None, default: T) -> T:
+    return default if own is None else own

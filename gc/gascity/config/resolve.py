@@ -25,9 +25,9 @@ from gascity.core.model import (
     City,
     DaemonSettings,
     Desired,
+    OnDrift,
     PoolSpec,
     PromptMode,
-    RestartPolicy,
 )
 from gascity.core.naming import city_id, is_component
 from gascity.screens.rules import RuleBook
@@ -66,7 +66,8 @@ def resolve(
     _backend_known(file.workspace.provider, ("workspace", "provider"), choices, report)
     check_settings(file.session.settings, known_providers, report)
     screens = _screens(file, root, choices, report)
-    daemon = DaemonSettings(**file.daemon.model_dump())
+    said = file.daemon.model_dump()
+    daemon = DaemonSettings(**said | {"on_drift": OnDrift(file.daemon.on_drift)})
     entries = [
         _entry(file, index, table, default, choices, report)
         for index, table in enumerate(file.agents)
@@ -76,8 +77,7 @@ def resolve(
         root=root,
         session_template=file.workspace.session_template,
         env=file.workspace.env,
-        drift_patience=daemon.drift_patience,
-        restarts=RestartPolicy(daemon.max_restarts, daemon.restart_window),
+        daemon=daemon,
         suspended=file.workspace.suspended,
     )
     declared = _declared(entries, facts, report)
@@ -90,6 +90,8 @@ def resolve(
             city_id=city_id(root),
             agents=tuple(s for e, specs in declared if e.table.pool is None for s in specs),
             pools=tuple(_pool(e, specs, root) for e, specs in declared if e.table.pool is not None),
+            drift_parallel=daemon.drift_parallel,
+            brakes=daemon.mass_death_brake,
         ),
         daemon=daemon,
         alerts=AlertSettings(**file.alerts.model_dump()),
@@ -214,5 +216,5 @@ def _pool(entry: Entry, specs: tuple[AgentSpec, ...], root: str) -> PoolSpec:
         members=specs,
         check=pool.check if pool else "",
         work_dir=specs[0].work_dir if specs else root,
-        drain_timeout=pool.drain_timeout if pool else 300.0,
+        drain_timeout=specs[0].drain_timeout if specs else 300.0,
     )

@@ -77,6 +77,8 @@ Milliseconds = Annotated[int, Field(ge=0, le=3_600_000)]
 PoolSize = Annotated[int, Field(ge=0, le=1000)]
 PromptModeName = Literal["arg", "flag", "none"]
 PolicyName = Literal["accept", "deny", "ask"]
+OnDriftName = Literal["restart", "drain", "notify"]
+OnIdleName = Literal["restart", "nudge", "stop"]
 
 
 class Table(BaseModel):
@@ -102,7 +104,7 @@ class PoolTable(Table):
     min: PoolSize = 0
     max: PoolSize | None = None
     check: Text = ""
-    drain_timeout: Duration = 300.0
+    drain_timeout: Duration | None = None
 
 
 class CopyTable(Table):
@@ -160,6 +162,11 @@ class AgentTable(Hints):
     suspended: bool = False
     max_restarts: Count | None = None
     restart_window: Duration | None = None
+    on_drift: OnDriftName | None = None
+    drain_timeout: Duration | None = None
+    idle_timeout: Duration = 0.0
+    on_idle: OnIdleName = "restart"
+    stall_timeout: Duration | None = None
     pool: PoolTable | None = None
 
 
@@ -185,6 +192,16 @@ class DaemonTable(Table):
     restart_window: Duration = 3600.0
     shutdown_timeout: Duration = 5.0
     drift_patience: Duration = 120.0
+    drift_parallel: Annotated[int, Field(ge=1, le=1000)] = 3
+    on_drift: OnDriftName = "restart"
+    drain_timeout: Duration = 300.0
+    restart_delay: Duration = 1.0
+    restart_delay_max: Duration = 300.0
+    stall_timeout: Duration = 900.0
+    mass_death_brake: bool = True
+    tick_budget: Duration = 0.5
+    keep_events: Interval = 30 * 86400.0
+    keep_megabytes: Annotated[int, Field(ge=1, le=100_000)] = 256
 
 
 class AlertsTable(Table):

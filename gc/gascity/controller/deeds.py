@@ -168,9 +168,11 @@ class Deeds:
         """Tell whether something is being done, to this session or at all."""
         return session in self._under_way if session else bool(self._under_way)
 
-    def starting(self) -> bool:
-        """Tell whether something is being brought up."""
-        return any(deed.starts for deeds in self._under_way.values() for deed in deeds)
+    def starting(self) -> frozenset[str]:
+        """Return the sessions that are being brought up."""
+        return frozenset(
+            name for name, deeds in self._under_way.items() if any(deed.starts for deed in deeds)
+        )
 
     def outran_a_look(self) -> bool:
         """Tell whether the last look is older than a deed, so that another one is needed."""

@@ -308,9 +308,10 @@ class Controller:
             dict(self._looks.seen),
             dict(self._demand.sizes),
             self.deeds.occupied_at_the_end() if self._closing else busy,
-            self.deeds.typing(),
-            self._screens.shown,
-            {session: one for session, one in queued.items() if session not in unread},
+            typed_at=self.deeds.typing(),
+            starting=self.deeds.starting(),
+            shown=self._screens.shown,
+            queued={session: one for session, one in queued.items() if session not in unread},
         )
 
     def _all_is_gone(self) -> bool:

@@ -19,7 +19,9 @@ class AgentMemory:
     counted. `restarts` are the times at which it was restarted after a crash, `failures` those at
     which a start failed. `held` says why a person wants it down; the empty string: nobody does.
     `recycle` is the incarnation a person wants replaced. `dialog_tries` counts how often the dialog
-    on its screen was answered in vain; `told` is the trouble a person was told of.
+    on its screen was answered in vain; `told` is the trouble a person was told of. `drained` says
+    that a person wants it to drain and stay down. What is counted for ever is counted apart:
+    `total_restarts` after crashes, `total_failures` of starts, `total_requests` for a new one.
     """
 
     run: str = ""
@@ -29,11 +31,14 @@ class AgentMemory:
     restarts: tuple[float, ...] = ()
     failures: tuple[float, ...] = ()
     total_restarts: int = 0
+    total_failures: int = 0
+    total_requests: int = 0
     ended_at: float | None = None
     last_end: str = ""
     last_failure: str = ""
     quarantined: bool = False
     held: str = ""
+    drained: bool = False
     recycle: str = ""
     drift_since: float | None = None
     drain_since: float | None = None
@@ -79,7 +84,16 @@ def after_failed_start(memory: Memory, session: str, *, now: float, why: str) ->
     """A start failed: nothing lives, and the next try waits."""
     old = memory.of(session)
     failures = (*old.failures, now)[-MOST_FAILURES:]
-    return memory.with_agent(session, replace(old, run="", failures=failures, last_failure=why))
+    return memory.with_agent(
+        session,
+        replace(
+            old,
+            run="",
+            failures=failures,
+            last_failure=why,
+            total_failures=old.total_failures + 1,
+        ),
+    )
 
 
 def after_stop(memory: Memory, session: str) -> Memory:
@@ -103,7 +117,24 @@ def hold(memory: Memory, session: str, why: str) -> Memory:
 
 def release(memory: Memory, session: str) -> Memory:
     """A person wants this agent up again: nothing of its bad past counts any more."""
-    return memory.with_agent(session, pardon(replace(memory.of(session), held="")))
+    return memory.with_agent(
+        session, pardon(replace(memory.of(session), held="", drained=False, drain_since=None))
+    )
+
+
+def drain(memory: Memory, session: str) -> Memory:
+    """A person wants this agent to finish its work, and to stay down then."""
+    return memory.with_agent(session, replace(memory.of(session), drained=True))
+
+
+def undrain(memory: Memory, session: str) -> Memory:
+    """A person wants this agent to go on, or to come back."""
+    return memory.with_agent(session, replace(memory.of(session), drained=False, drain_since=None))
+
+
+def reset(memory: Memory, session: str) -> Memory:
+    """A person says that what was wrong is mended: crashes, failures and quarantine are over."""
+    return memory.with_agent(session, pardon(memory.of(session)))
 
 
 def recycle(memory: Memory, session: str, run: str) -> Memory:

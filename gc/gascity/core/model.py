@@ -14,6 +14,22 @@ from enum import StrEnum
 from gascity.screens.rules import RuleBook
 
 
+class OnDrift(StrEnum):
+    """What to do about an agent whose configuration changed while it runs."""
+
+    RESTART = "restart"
+    DRAIN = "drain"
+    NOTIFY = "notify"
+
+
+class OnIdle(StrEnum):
+    """What to do about an agent that has done nothing for its `idle_timeout`."""
+
+    RESTART = "restart"
+    NUDGE = "nudge"
+    STOP = "stop"
+
+
 class PromptMode(StrEnum):
     """How the first prompt reaches the agent."""
 
@@ -86,7 +102,8 @@ class AgentSpec:
     the command line without a prompt; `prompt` its content, with templates expanded. `greets`
     says that a beacon is sent even when the prompt is empty. `env` is the declared environment
     only; `pass_env` names what is taken from the controller's. `dialogs` is what to do about
-    dialogs, by their names, where that is not what their rules say.
+    dialogs, by their names, where that is not what their rules say. `idle_timeout` and
+    `stall_timeout` are 0 where nobody minds.
     """
 
     name: str
@@ -109,6 +126,11 @@ class AgentSpec:
     suspended: bool = False
     restarts: RestartPolicy = RestartPolicy()
     drift_patience: float = 120.0
+    on_drift: OnDrift = OnDrift.RESTART
+    drain_timeout: float = 300.0
+    idle_timeout: float = 0.0
+    on_idle: OnIdle = OnIdle.RESTART
+    stall_timeout: float = 0.0
     pool: str = ""
     dialogs: Mapping[str, str] = field(default_factory=dict)
 
@@ -135,7 +157,9 @@ class Desired:
     """What there should be.
 
     `unresolved` maps the session name of an agent that is declared but cannot be resolved to the
-    reason. It is neither wanted nor unwanted: its session is left alone.
+    reason. It is neither wanted nor unwanted: its session is left alone. `drift_parallel` agents
+    at most are replaced at once because their configuration changed; `brakes` says that a mass
+    death is followed by restarts in stages. A city that is `ending` should have no sessions.
     """
 
     city: str
@@ -143,6 +167,9 @@ class Desired:
     agents: tuple[AgentSpec, ...] = ()
     pools: tuple[PoolSpec, ...] = ()
     unresolved: Mapping[str, str] = field(default_factory=dict)
+    drift_parallel: int = 3
+    brakes: bool = True
+    ending: bool = False
 
 
 def declared(desired: Desired) -> Iterator[AgentSpec]:
@@ -161,6 +188,16 @@ class DaemonSettings:
     restart_window: float = 3600.0
     shutdown_timeout: float = 5.0
     drift_patience: float = 120.0
+    drift_parallel: int = 3
+    on_drift: OnDrift = OnDrift.RESTART
+    drain_timeout: float = 300.0
+    restart_delay: float = 1.0
+    restart_delay_max: float = 300.0
+    stall_timeout: float = 900.0
+    mass_death_brake: bool = True
+    tick_budget: float = 0.5
+    keep_events: float = 30 * 86400.0
+    keep_megabytes: int = 256
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,13 +129,14 @@ class Observed:
     `providers` maps a provider's name to its answer; a provider that was not asked is missing,
     which counts as not knowing. `demand` is the wanted size of each pool whose check answered.
     `busy` says of each session something is being done to right now what that is; those of them
-    that are only typed at are `typed_at`. `shown` holds what screens were read as, `queued` the
-    first message that waits for each session.
+    that are only typed at are `typed_at`, those that are brought up `starting`. `shown` holds what
+    screens were read as, `queued` the first message that waits for each session.
     """
 
     providers: Mapping[str, Observation] = field(default_factory=dict)
     demand: Mapping[str, int] = field(default_factory=dict)
     busy: Mapping[str, str] = field(default_factory=dict)
     typed_at: frozenset[str] = frozenset()
+    starting: frozenset[str] = frozenset()
     shown: Mapping[str, Shown] = field(default_factory=dict)
     queued: Mapping[str, QueuedNudge] = field(default_factory=dict)
