@@ -21,7 +21,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from gascity.core.actions import Action, Alert, Dismiss, Drain, Nudge, Start, Stop, Undrain
+from gascity.core.actions import Action, Alert, Dismiss, Drain, Nudge, Remind, Start, Stop, Undrain
 from gascity.core.memory import Memory, after_failed_start, after_start, after_stop, hold, release
 from gascity.core.model import AgentSpec, Desired, PoolSpec, RestartPolicy
 from gascity.core.observed import (
@@ -208,7 +208,7 @@ class CityLife(RuleBasedStateMachine):
         self.judge(result, busy)
         dropped: set[str] = set()
         for action in result.actions:
-            if isinstance(action, Alert) or action.session in dropped:
+            if isinstance(action, Alert | Remind) or action.session in dropped:
                 continue
             if not self.carry_out(action):
                 dropped.add(action.session)
@@ -238,7 +238,7 @@ class CityLife(RuleBasedStateMachine):
                 key = (provider, session)
                 meta = {k: v for k, v in self.world[key].meta.items() if k != DRAIN}
                 self.world[key] = replace(self.world[key], meta=meta)
-            case Alert() | Dismiss() | Nudge():
+            case Alert() | Dismiss() | Nudge() | Remind():
                 pass
         return True
 
@@ -259,7 +259,7 @@ class CityLife(RuleBasedStateMachine):
     def judge(self, result: Plan, busy: Collection[str]) -> None:
         cleared: set[Place] = set()
         for action in result.actions:
-            if isinstance(action, Alert):
+            if isinstance(action, Alert | Remind):
                 continue
             key = (action.provider, action.session)
             assert action.provider not in self.down, "acted on a provider that did not answer"
