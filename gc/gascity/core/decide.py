@@ -101,7 +101,8 @@ def _take_note(
     excuse = memory.excuse if ended == memory.run else ""
     memory = replace(memory, run="", counted=ended, drift_since=None, excuse="")
     how = _how(state)
-    if not isinstance(wish, Wanted) or (state is not None and _was_draining(state)):
+    moved = state is None and memory.provider not in ("", spec.provider)
+    if moved or not isinstance(wish, Wanted) or (state is not None and _was_draining(state)):
         return memory, (event(EventType.SESSION_STOPPED, spec, ended, f"{how}, as it was to"),)
     if excuse:
         return _excused(spec, memory, ended, how, Excuse(excuse), now)

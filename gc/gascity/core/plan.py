@@ -178,6 +178,8 @@ def _gather(
         if session in decided:  # its former self, on another provider
             after = replace(
                 decided[session],
+                run=after.run,
+                provider=after.provider,
                 drain_since=after.drain_since,
                 orphan_since=after.orphan_since,
             )

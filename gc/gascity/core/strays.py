@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from gascity.core.actions import Event, EventType
 from gascity.core.decide import decide
-from gascity.core.decision import Decision, Surplus, Unwanted, Wish, view
+from gascity.core.decision import Decision, Surplus, Unwanted, Wish, lives, view
 from gascity.core.memory import AgentMemory, Memory
 from gascity.core.model import AgentSpec, Desired, PoolSpec, declared
 from gascity.core.naming import session_prefix
@@ -72,6 +72,8 @@ def orphan(
     agent = state.meta.get(AGENT, state.name)
     spec = AgentSpec(agent, state.name, provider, "", "", ".", fingerprint="")
     known = memory.of(state.name)
+    if lives(state):  # nobody may start the agent elsewhere while this provider is silent
+        known = replace(known, run=state.run, provider=provider)
     since = min(known.orphan_since, now) if known.orphan_since is not None else now
     if not desired.ending and now < since + PATIENCE:
         remembered = replace(known, orphan_since=since)
