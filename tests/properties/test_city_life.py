@@ -60,7 +60,7 @@ CITY = "c0ffee"
 POLICY = RestartPolicy(max_restarts=3, window=60.0)
 NAMES = ("mayor", "scout", "smith")
 PROVIDERS = ("here", "there")
-PARALLEL = 2
+PARALLEL = 1
 KINDS = (Kind.READY, Kind.WORKING, Kind.WAITING, Kind.LIMITED, Kind.AUTH)
 Planner = Callable[[Desired, Observed, Memory, float], Plan]
 Place = tuple[str, str]
