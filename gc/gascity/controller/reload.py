@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +37,8 @@ SECOND_LOOK = 0.3  # a file that is being written is broken for a moment
 LOOKS = 10
 RECENT = 10  # outcomes kept for those who asked
 RESTART = "restart the controller for that: `gc stop`, then `gc start`"
+
+_NEWS = tuple(field.name for field in fields(Changes))
 
 Say = Callable[[Iterable[Event], Iterable[Alert]], None]
 
@@ -67,6 +69,7 @@ class Reloads:
         self._recent: deque[tuple[int, dict[str, object]]] = deque(maxlen=RECENT)
         self._workers = Workers(few=1)
         self._told = ""
+        self._last: tuple[float, str] | None = None
         self._reading = False
         self._again = False
         self._checking = False
@@ -119,7 +122,7 @@ class Reloads:
             if self._count < wanted:
                 return None
             since = [document for number, document in self._recent if number >= first]
-            news = [document for document in since if document["message"] != str(Changes())]
+            news = [document for document in since if any(map(document.get, _NEWS))]
             return news[-1] if news and since[-1]["accepted"] else since[-1]
 
         return outcome
@@ -163,6 +166,10 @@ class Reloads:
         if found or self.problem:
             event = Event(EventType.CITY_RELOADED, message=message, detail="\n".join(city.warnings))
             self._say([event], ())
+            self._last = controller.now(), message
+        elif self._last is not None:
+            at, last = self._last
+            message = f"nothing changed since {max(controller.now() - at, 0):.0f} s ago: {last}"
         self.problem = self._told = ""
         return _document(message, found, (), city.warnings)
 
