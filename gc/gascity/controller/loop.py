@@ -238,7 +238,8 @@ class Controller:
         self._demand.ask(self.city.desired.pools)
         self._record(self.postbox.look())
         self.reloads.patrol()
-        self._parts.retire(self.city, self.memory)
+        if not self.reloads.is_reading:
+            self._parts.retire(self.city, self.memory)
 
     def _counted(self, counted: Counted) -> None:
         if self._demand.take(counted.pool, counted.size):

@@ -6,6 +6,7 @@ one that is added can be used at once, and one that nothing lives on any more is
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -87,10 +88,11 @@ class Parts:
         """Close the providers that the city does not need and on which nothing of it is left."""
         spare = [name for name in self.providers.keys() - needed(city) if self._is_done(name, city)]
         spare = [name for name in spare if not _remembers(memory, name)]
+        if not spare or len(spare) == len(self.providers):  # somewhere there is always to look
+            return
         for name in spare:
             self.workers.submit(self.providers.pop(name).close)
-        if spare:
-            self._expect(city)
+        self._expect(city)
 
     def close(self) -> None:
         """Stop listening and reading; the providers stay open."""
@@ -107,7 +109,11 @@ class Parts:
             self._post(Looked(name, Seen(sessions), told_at=at))
 
         wake = partial(self._post, Wake())
-        return self.providers[name].watch(wake, seen=seen if takes_words else None)
+        try:
+            return self.providers[name].watch(wake, seen=seen if takes_words else None)
+        except Exception:  # noqa: BLE001  a provider is foreign code: without it the patrol has to do
+            traceback.print_exc()
+            return Watch()
 
     def _is_done(self, name: str, city: City) -> bool:
         """Tell whether a provider was seen to have no session of the city, and is left alone."""

@@ -22,7 +22,7 @@ from gascity.config.problems import ConfigProblems, Problem
 from gascity.controller.filewatch import FileWatch
 from gascity.controller.messages import Changed, OfFiles, Reloaded, Unwatched
 from gascity.controller.parts import needed
-from gascity.controller.sources import signed
+from gascity.controller.sources import UNSETTLED, signed
 from gascity.controller.workers import Workers
 from gascity.core.actions import Alert, Event, EventType
 from gascity.core.changes import Changes, changes, keeping
@@ -33,7 +33,8 @@ from gascity.session.provider import SessionProvider
 if TYPE_CHECKING:
     from gascity.controller.loop import Controller
 
-SECOND_LOOK = 0.3  # a file that is being written is broken for a moment
+SETTLED = 0.1  # a file that changed less long ago may be one that is being written ...
+SECOND_LOOK = 0.3  # ... and one that seems broken may be, too
 LOOKS = 10
 RECENT = 10  # outcomes kept for those who asked
 RESTART = "restart the controller for that: `gc stop`, then `gc start`"
@@ -77,6 +78,11 @@ class Reloads:
         self._sources = controller.city.sources
         self._signs = signed(self._sources, read_since=origin.read_since if origin else None)
         self._watch = FileWatch(controller.city.root, controller.post)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether the city is being read: it may need what the present one does not."""
+        return self._reading
 
     def begin(self) -> None:
         """Notice changes from now on."""
@@ -186,40 +192,60 @@ class Reloads:
 
 
 def read_settled(origin: Origin, current: City, is_open: frozenset[str]) -> Reloaded:
-    """Read the city, as often as it takes to see that what is wrong with it stays so."""
+    """Read the city once nobody is writing it; what is wrong with it must be so twice."""
     pause = threading.Event()
     before = ""
     for _ in range(LOOKS):
         began = time.time()
-        read = _read_once(origin, current, is_open, began)
-        if not isinstance(read.city, ConfigProblems) or read.city.message == before:
+        found = _guarded(origin, lambda: _read(origin, current, is_open))
+        sources = _sources(found, current)
+        signs = signed(sources, read_since=began - SETTLED)
+        said = found.message if isinstance(found, ConfigProblems) else ""
+        if said == before and UNSETTLED not in signs.values():
             break
-        before = read.city.message
+        before = said
         pause.wait(SECOND_LOOK)
-    return read
-
-
-def _read_once(origin: Origin, current: City, is_open: frozenset[str], began: float) -> Reloaded:
-    found: City | ConfigProblems
-    opened: dict[str, SessionProvider] = {}
-    try:
-        found = origin.read()
-        _refuse(origin, current, found, is_open)
-        for name in sorted(needed(found) - is_open):
-            opened[name] = origin.open(found, name)
-    except ConfigProblems as problems:
-        found = problems
-    except GascityError as problem:
-        found = _as_problems(origin, problem.message, problem.hint)
-    except Exception as problem:  # noqa: BLE001  a reading always ends, or there is never another
-        found = _as_problems(origin, f"{type(problem).__name__}: {problem}", "")
+    if isinstance(found, ConfigProblems):
+        return Reloaded(found, sources, signs, {})
+    city, opened = found, dict[str, SessionProvider]()
+    found = _guarded(origin, lambda: _open(origin, city, is_open, opened))
     if isinstance(found, ConfigProblems):
         _close(opened)
-        opened = {}
-        sources = tuple(dict.fromkeys((*found.sources, *current.sources)))
-    else:
-        sources = found.sources
-    return Reloaded(found, sources, signed(sources, read_since=began), opened)
+        return Reloaded(found, _sources(found, current), signs, {})
+    return Reloaded(city, sources, signs, opened)
+
+
+def _guarded(origin: Origin, step: Callable[[], City]) -> City | ConfigProblems:
+    """Return what a step gives, or why it cannot: a reading always ends."""
+    try:
+        return step()
+    except ConfigProblems as problems:
+        return problems
+    except GascityError as problem:
+        return _as_problems(origin, problem.message, problem.hint)
+    except Exception as problem:  # noqa: BLE001  or the city would never be read again
+        return _as_problems(origin, f"{type(problem).__name__}: {problem}", "")
+
+
+def _read(origin: Origin, current: City, is_open: frozenset[str]) -> City:
+    city = origin.read()
+    _refuse(origin, current, city, is_open)
+    return city
+
+
+def _open(
+    origin: Origin, city: City, is_open: frozenset[str], opened: dict[str, SessionProvider]
+) -> City:
+    for name in sorted(needed(city) - is_open):
+        opened[name] = origin.open(city, name)
+    return city
+
+
+def _sources(found: City | ConfigProblems, current: City) -> tuple[str, ...]:
+    """Return the files to watch: of a city that is refused, also those of the one in force."""
+    if isinstance(found, ConfigProblems):
+        return tuple(dict.fromkeys((*found.sources, *current.sources)))
+    return found.sources
 
 
 def _refuse(origin: Origin, current: City, city: City, is_open: frozenset[str]) -> None:

@@ -243,18 +243,30 @@ def test_a_file_that_is_being_written_is_not_judged(town: Town) -> None:
     assert not alerts(running)
 
 
+def test_a_file_that_is_being_written_is_not_taken_either(town: Town) -> None:
+    running = begun(town, *AB)
+    town.was_read.clear()
+    town.write(entry("a"))  # good as it is, and only the first half
+    running.controller.post(Changed())  # before the watch would
+    assert town.was_read.wait(10)
+    town.write(*AB, entry("c"))
+    eventually(lambda: town.pids().keys() == {"a", "b", "c"})
+
+    assert town.world.starts.count("gc-c-b") == 1
+    assert reloaded(running) == ["1 agent new (c)"]
+
+
 def test_what_changes_during_a_reading_makes_another(town: Town) -> None:
     running = begun(town, entry("a"))
-    town.was_read.clear()
     town.go_on.clear()
-    town.write(entry("a"), entry("b"))
-    assert town.was_read.wait(10)
+    town.write(entry("a"), entry("b", 'session = "other"'))
+    eventually(lambda: "other" in town.opened)
     town.write(entry("a"), entry("c"))
     running.controller.post(Changed())
     town.go_on.set()
-    eventually(lambda: town.pids().keys() == {"a", "c"})
+    eventually(partial(lives, town, "a", "c"))
 
-    assert reloaded(running)[-1] == "1 agent new (c), 1 gone (b)"
+    assert reloaded(running) == ["1 agent new (b)", "1 agent new (c), 1 gone (b)"]
 
 
 def test_the_journal_of_the_city_wakes_nobody(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from gascity.core.observed import Alive
 from gascity.errors import NotInstalled
 from gascity.journal.store import Journal
 from gascity.session.provider import CityContext, SessionProvider
+from gascity.testing.eventually import eventually
 from gascity.testing.fake import FakeProvider, FakeWorld
 
 HEAD = '[workspace]\nname = "c"\n[daemon]\npatrol_interval = "{patrol}"\nshutdown_timeout = "1s"\n'
@@ -65,18 +66,19 @@ class Town:
             )
         finally:
             self.was_read.set()
-            assert self.go_on.wait(10)
 
     def open(self, city: City, name: str) -> SessionProvider:
         if self.missing == name:
             raise NotInstalled(f'session provider "{name}" cannot work here')
         self.opened.append(name)
+        assert self.go_on.wait(10)
         context = CityContext(city.name, city.desired.city_id, str(self.root), {}, city.screens)
         provider = _Closing(context, self.worlds[name], name=name)
         provider.closed = self.closed
         return provider
 
     def run(self) -> Running:
+        eventually(self._is_settled)
         began = time.time()
         city = self.read()
         providers = {name: self.open(city, name) for name in self._used(city)}
@@ -126,6 +128,10 @@ class Town:
             thread.join(10)
             assert not thread.is_alive()
         self._alive.clear()
+
+    def _is_settled(self) -> bool:
+        """Tell whether the file is old enough not to be read a second time at once."""
+        return time.time() - (self.root / "city.toml").stat().st_ctime > 0.1
 
     @staticmethod
     def _used(city: City) -> Sequence[str]:
