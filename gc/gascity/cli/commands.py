@@ -10,6 +10,7 @@ import typer
 from gascity import __version__
 from gascity.cli import explain as explaining
 from gascity.cli import lifecycle, look, nudges, screens, setup, talk
+from gascity.cli import reload as reloading
 from gascity.cli.city import Here
 from gascity.errors import Exit, UsageError, explain
 
@@ -47,7 +48,7 @@ _typer = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _typer.callback()(_root)
-for module in (setup, lifecycle, look, explaining, talk, nudges, screens):
+for module in (setup, lifecycle, reloading, look, explaining, talk, nudges, screens):
     module.register(_typer)
 
 

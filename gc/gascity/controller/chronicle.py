@@ -50,14 +50,25 @@ class Chronicle:
         clock: Clock,
         workers: Workers,
     ) -> None:
-        self._city = city
         self._ambient = ambient
+        self._given: dict[str, tuple[str, ...]] = {}
+        self.take(city)
         self._journal = journal
         self._report = report
         self._clock = clock
         self._workers = workers
         self._unwritten: list[Event] = []
         self._lost = False
+
+    def take(self, city: City) -> None:
+        """Tell of another city from now on. Secrets of the one before may still be on a screen."""
+        self._city = city
+        for spec in declared(city.desired):
+            passed = {key: self._ambient.get(key, "") for key in spec.pass_env}
+            secrets = secret_values({**passed, **spec.env})
+            if secrets:
+                known = {*self._given.get(spec.name, ()), *secrets}
+                self._given[spec.name] = tuple(sorted(known, key=len, reverse=True))
 
     def record(self, events: Iterable[Event]) -> None:
         """Tell of events now; `write` keeps them."""
@@ -114,11 +125,7 @@ class Chronicle:
 
     def _secrets(self, agent: str) -> tuple[str, ...]:
         """Return the secret values that an agent of this name was given."""
-        env: dict[str, str] = {}
-        for spec in declared(self._city.desired):
-            if spec.name == agent:
-                env |= {key: self._ambient.get(key, "") for key in spec.pass_env} | dict(spec.env)
-        return secret_values(env)
+        return self._given.get(agent, ())
 
     def _tell(self, event: Event) -> None:
         with contextlib.suppress(OSError, ValueError):  # a closed terminal must not end it
