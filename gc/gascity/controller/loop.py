@@ -257,6 +257,7 @@ class Controller:
         self._looks.want()
         self._demand.ask(self.city.desired.pools)
         self._record(self.postbox.look())
+        self._chronicle.tidy()
 
     def _looked(self, looked: Looked) -> None:
         was_lost = isinstance(self._looks.seen.get(looked.provider), Unseen)
