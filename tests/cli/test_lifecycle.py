@@ -235,7 +235,7 @@ def test_a_controller_in_the_background_lives_without_its_starter(city: City) ->
     log = (city.state / "controller.log").read_text()
 
     assert os.getsid(pid) == pid
-    assert "session_started a" in log
+    assert "session.started a" in log
     assert "Traceback" not in log
 
 

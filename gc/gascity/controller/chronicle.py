@@ -112,7 +112,7 @@ class Chronicle:
         if self._lost and time.monotonic() < self._again_at and not self._is_the_end():
             return
         try:
-            self._journal.write([*self._unwritten, *self._gap()], memory, self._raised)
+            self._journal.write([*self._gap(), *self._unwritten], memory, self._raised)
         except GascityError as problem:  # a full disk must not end the supervision
             self._lose(problem)
         else:
@@ -144,8 +144,8 @@ class Chronicle:
         """Return what the journal has to know of events there was no room for."""
         if not self._given_up:
             return []
-        told = f"{self._given_up} events before these could not be kept until it could be written"
-        return [(self._clock.now(), Event(EventType.JOURNAL_LOST, message=told))]
+        told = f"{self._given_up} events before this one could not be kept"
+        return [(self._unwritten[0][0], Event(EventType.JOURNAL_LOST, message=told))]
 
     def _is_the_end(self) -> bool:
         return any(event.type is EventType.CONTROLLER_STOPPED for _, event in self._unwritten[-1:])
