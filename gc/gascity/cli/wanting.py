@@ -58,7 +58,9 @@ def wanted_events(
     """
     from gascity.journal.events import Wanted
 
-    known = {str(kind) for kind in EventType} | (log.types() if log and types else set())
+    known = {str(kind) for kind in EventType}
+    if log is not None and not known.issuperset(types):
+        known |= log.types()  # of another gc, perhaps
     names, pools = _agents(here, agents, log)
     return Wanted(tuple(_type(word, known) for word in types), names, pools, since)
 

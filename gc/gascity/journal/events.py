@@ -62,8 +62,8 @@ class Wanted:
             parts.append("at >= ?")
             values.append(self.since)
         if self.types:
-            parts.append(_any("type GLOB ?" for _ in self.types))
-            values += [_literal(t) + ("*" if t.endswith(".") else "") for t in self.types]
+            parts.append(_any(f"type {'GLOB' if _begins(t) else '='} ?" for t in self.types))
+            values += [_literal(t) + "*" if _begins(t) else t for t in self.types]
         if self.agents or self.pools:
             member = "(agent GLOB ? AND agent NOT GLOB ?)"
             parts.append(_any(["agent = ?"] * len(self.agents) + [member] * len(self.pools)))
@@ -174,6 +174,11 @@ def _entry(row: tuple[object, ...]) -> Entry:
 
 def _any(conditions: Iterable[str]) -> str:
     return "(" + " OR ".join(conditions) + ")"
+
+
+def _begins(kind: str) -> bool:
+    """Tell whether a word stands for all types that begin so."""
+    return kind.endswith(".")
 
 
 def _literal(text: str) -> str:
