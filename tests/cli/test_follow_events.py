@@ -179,9 +179,12 @@ def test_an_older_controller_that_cannot_tell_is_done_without(city: City, tmp_pa
     write(city, 1)
     control = ControlSocket(str(city.state / "controller.sock"), refuse)
     follower = Follower(city)
-    eventually(follower.waits, within=LIMIT)
+    eventually(lambda: follower.complaints, within=LIMIT)
     write(city, 3)
 
     eventually(lambda: follower.numbers() == [1, 2, 3, 4], within=LIMIT)
+    assert follower.complaints == [
+        "the controller does not tell: the journal is watched until one does\n"
+    ]
     assert follower.end() == 130
     control.close()

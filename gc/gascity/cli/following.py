@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NoReturn
 
 from gascity.controller.feed import METHOD, document
-from gascity.errors import GascityError
+from gascity.errors import GascityError, RemoteError, Unanswered, Unreachable
 from gascity.journal.store import Journal
 from gascity.jsonrpc import Listener, Request
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 TIMEOUT = 10.0  # for the controller to say that it will tell
 PATIENCE = 5.0  # for a journal that somebody is changing
 NET = 1000  # milliseconds; should the watch miss something, it is found after these
+NOBODY = "no controller runs"
 STEP = 20  # milliseconds in which changes that come together are one
 
 
@@ -45,6 +46,7 @@ class Follower:
         self._show = show
         self._path = os.path.join(state, "city.db")
         self._socket = os.path.join(state, "controller.sock")
+        self._why = NOBODY
         self._said = False
 
     def run(self) -> NoReturn:
@@ -60,6 +62,7 @@ class Follower:
     # --- with a controller
 
     def _listener(self) -> Listener | None:
+        self._why = NOBODY
         if not os.path.exists(self._socket):
             return None
         asked = {
@@ -70,7 +73,10 @@ class Follower:
         }
         try:
             return Listener(self._socket, METHOD, asked, timeout=TIMEOUT)
-        except GascityError:  # it is gone, or too old to tell, or too many follow already
+        except (RemoteError, Unanswered):  # it is too old to tell, or too many follow already
+            self._why = "the controller does not tell"
+            return None
+        except Unreachable:
             return None
 
     def _listen(self, listener: Listener) -> None:
@@ -108,7 +114,7 @@ class Follower:
         """Show what comes into the journal, until a controller tells; return who listens to it."""
         if not self._said:
             self._said = True
-            _say("no controller runs: the journal is watched until one does")
+            _say(f"{self._why}: the journal is watched until one does")
         with contextlib.ExitStack() as stack:
             journal: Journal | None = None
             file = 0

@@ -49,6 +49,6 @@ def told(moment: str, kind: str, agent: str, message: str) -> str:
     word, code = WORDS.get(kind, (kind, ""))
     what = render.colour(word, code) if code else visible(word)
     said = visible(" ".join(message.split()))
-    if not agent and said and kind.startswith("controller."):
+    if kind == "controller.stopped" and said:
         return f"{moment}  {what}: {said}"
     return "  ".join(part for part in (moment, visible(agent), what, said) if part)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 
@@ -116,3 +119,27 @@ def test_an_old_file_can_shrink_once_a_controller_has_looked_it_over(path: str) 
     journal.record(8.0, [Event(EventType.SESSION_STARTED)], Memory())
     assert [entry.number for entry in journal.entries()] == [7, 8, 9, 10]
     journal.close()
+
+
+CHANGE = "import sys; from gascity.journal.store import Journal; Journal(sys.argv[1]).close()"
+
+
+def test_a_change_of_format_that_is_killed_at_any_instant_loses_nothing(path: str) -> None:
+    make(path, FIRST, SECOND)
+    old = sqlite3.connect(path)
+    rows = [(float(n), "session_started", str(n)) for n in range(20_000)]
+    old.executemany("INSERT INTO event VALUES (NULL, ?, ?, 'a', 's', 'r', ?, '')", rows)
+    old.commit()
+    old.close()
+    for n in range(6):
+        change = subprocess.Popen([sys.executable, "-c", CHANGE, path])
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            change.wait(0.1 + n * 0.03)  # an instant, not a wait for anything
+        change.kill()
+        change.wait()
+
+    journal = Journal(path)
+    found = [entry for page in journal.events.every(9) for entry in page.entries]
+    journal.close()
+    assert [entry.message for entry in found] == [str(n) for n in range(20_000)]
+    assert {entry.type for entry in found} == {"session.started"}
