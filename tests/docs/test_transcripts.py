@@ -15,6 +15,7 @@ TOLD = [
     ROOT / "README.md",
     ROOT / "docs/tutorial/first-city.md",
     ROOT / "docs/howto/change-a-running-city.md",
+    ROOT / "docs/howto/follow-events.md",
     *(pytest.param(ROOT / f"docs/howto/{n}.md", marks=pytest.mark.tmux) for n in ON_TMUX),
 ]
 CITIES = [ROOT / "README.md", ROOT / "docs/howto/use-a-backend.md", ROOT / "docs/howto/pools.md"]

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from gascity import __version__
+from gascity.cli import events, lifecycle, look, nudges, screens, setup, talk
 from gascity.cli import explain as explaining
-from gascity.cli import lifecycle, look, nudges, screens, setup, talk
 from gascity.cli import reload as reloading
 from gascity.cli.city import Here
 from gascity.errors import Exit, UsageError, explain
@@ -48,7 +48,7 @@ _typer = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _typer.callback()(_root)
-for module in (setup, lifecycle, reloading, look, explaining, talk, nudges, screens):
+for module in (setup, lifecycle, reloading, look, events, explaining, talk, nudges, screens):
     module.register(_typer)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from gascity.controller.act import Hands
 from gascity.controller.control import ControlSocket
+from gascity.controller.feed import METHOD, Feed
 from gascity.controller.lock import CityLock
 from gascity.controller.loop import Controller
 from gascity.controller.messages import Changed, Leave
@@ -39,7 +40,9 @@ def run_city(path: Path, *, report: Callable[[Event], None], ready: Callable[[Ci
     place.prepare()
     lock = CityLock(place.lock)
     lock.acquire()
-    journal = Journal(place.journal)
+    feed = Feed(place.journal)
+    journal = Journal(place.journal, written=feed.ring)
+    journal.look_over()
     providers = open_providers(city, place, journal.remembered())
     hands = Hands(providers, home_of(city), city.daemon.shutdown_timeout, place.runs, city.screens)
     origin = Origin(
@@ -49,13 +52,14 @@ def run_city(path: Path, *, report: Callable[[Event], None], ready: Callable[[Ci
         read_since=began,
     )
     controller = Controller(city, providers, journal, hands, report=report, origin=origin)
-    control = ControlSocket(place.socket, controller.post)
+    control = ControlSocket(place.socket, controller.post, {METHOD: feed.serve})
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda signum, _: controller.post(Leave(_named(signum))))
     signal.signal(signal.SIGHUP, lambda *_: controller.post(Changed()))
     ready(city)
     _settle_down()
     why = controller.run()
+    feed.close()
     control.close()
     for provider in controller.providers.values():
         provider.close()

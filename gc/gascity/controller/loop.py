@@ -237,6 +237,7 @@ class Controller:
         self._looks.want()
         self._demand.ask(self.city.desired.pools)
         self._record(self.postbox.look())
+        self._chronicle.tidy()
         self.reloads.patrol()
         if not self.reloads.is_reading:
             self._parts.retire(self.city, self.memory)
