@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """The folder a command works for, as given with `-C`."""
+    """The folder a command works for; `given` says that it was named with `-C`."""
 
     folder: str = "."
+    given: bool = False
 
     @property
     def city_file(self) -> str:

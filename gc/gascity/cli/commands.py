@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from gascity import __version__
+from gascity.cli import change, drift, inside, lifecycle, look, nudges, screens, setup, talk
 from gascity.cli import explain as explaining
-from gascity.cli import lifecycle, look, nudges, screens, setup, talk
 from gascity.cli.city import Here
 from gascity.errors import Exit, UsageError, explain
 
@@ -29,13 +29,13 @@ def _root(
         typer.Option(
             "-C", metavar="DIR", help="Work for the city of this folder.", show_default=False
         ),
-    ] = ".",
+    ] = "",
     _show_version: Annotated[
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    context.obj = Here(folder)
+    context.obj = Here(folder or ".", given=bool(folder))
 
 
 _typer = typer.Typer(
@@ -47,7 +47,18 @@ _typer = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _typer.callback()(_root)
-for module in (setup, lifecycle, look, explaining, talk, nudges, screens):
+for module in (
+    setup,
+    lifecycle,
+    change,
+    look,
+    drift,
+    explaining,
+    talk,
+    nudges,
+    screens,
+    inside,
+):
     module.register(_typer)
 
 

@@ -1,7 +1,8 @@
 """What people ask of a running controller, and when each question can be answered.
 
 Some are answered by the next tick (status), some when the world has come round (stop, restart),
-some by a worker (a nudge, see `message_requests`). Every one is answered: a condition that never
+some by a worker (a nudge, see `message_requests`; what agents say of themselves, see
+`change_requests`). Every one is answered: a condition that never
 comes true ends in an error at its deadline, and a question nobody can make sense of ends in one at
 once.
 """
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gascity.agent import START_TIMEOUT, TIMEOUT
+from gascity.controller.change_requests import ChangeRequests, Late, Ready, silence
 from gascity.controller.message_requests import MessageRequests, specs_of
 from gascity.controller.messages import Answer, Asked
 from gascity.controller.status import status_document
@@ -27,7 +29,6 @@ from gascity.errors import GascityError, StopTimedOut, UsageError
 if TYPE_CHECKING:
     from gascity.controller.loop import Controller
 
-Ready = Callable[[], object | GascityError | None]
 STATUS_PATIENCE = 2.0  # then what is known already has to do
 
 
@@ -38,7 +39,7 @@ class _Waiting:
     ready: Ready
     answer: Answer
     deadline: float
-    late: Callable[[], object | GascityError]
+    late: Late
 
 
 class Requests:
@@ -48,6 +49,7 @@ class Requests:
         self._controller = controller
         self._waiting: list[_Waiting] = []
         self._messages = MessageRequests(controller)
+        self._changes = ChangeRequests(controller, self._wait)
 
     def take(self, asked: Asked) -> None:
         """Answer now, or remember to."""
@@ -58,6 +60,7 @@ class Requests:
             "stop_agents": self._stop_agents,
             "restart": self._restart,
             **self._messages.methods,
+            **self._changes.methods,
         }
         method = methods.get(asked.method)
         if method is None:
@@ -120,7 +123,7 @@ class Requests:
         def late() -> GascityError:
             left = ", ".join(sorted(controller.sessions())) or "none that can be seen"
             return StopTimedOut(
-                f"not all sessions have ended; left: {left}{_silent(controller)}",
+                f"not all sessions have ended; left: {left}{silence(controller)}",
                 hint="the controller goes on trying and leaves when all is gone",
             )
 
@@ -159,7 +162,7 @@ class Requests:
             return None if left() else {"stopped": [spec.name for spec in specs]}
 
         def late() -> GascityError:
-            return StopTimedOut(f"not known to be gone: {', '.join(left())}{_silent(controller)}")
+            return StopTimedOut(f"not known to be gone: {', '.join(left())}{silence(controller)}")
 
         patience = controller.city.daemon.shutdown_timeout + TIMEOUT
         self._wait(asked, ready, patience, late)
@@ -173,7 +176,7 @@ class Requests:
         asked: Asked,
         ready: Ready,
         patience: float,
-        late: Callable[[], object | GascityError],
+        late: Late,
     ) -> None:
         deadline = self._controller.now() + patience
         self._waiting.append(_Waiting(ready, asked.answer, deadline, late))
@@ -206,7 +209,7 @@ class _Restart:
     def late(self) -> GascityError:
         """Say that it took too long."""
         return GascityError(
-            f"not all of them came up in time{_silent(self._controller)}",
+            f"not all of them came up in time{silence(self._controller)}",
             hint="`gc status` shows how they stand",
         )
 
@@ -237,7 +240,3 @@ def _discreet(view: AgentView, controller: Controller) -> AgentView:
     if not view.reason:
         return view
     return replace(view, reason=controller.conceal(view.name, view.reason))
-
-
-def _silent(controller: Controller) -> str:
-    return "".join(f"; {name}: {why}" for name, why in controller.unseen().items())
