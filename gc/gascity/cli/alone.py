@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gascity.agent import TIMEOUT
-from gascity.cli.city import Here
+from gascity.cli.city import Here, remembered
 from gascity.controller.lock import CityLock
 from gascity.controller.observe import look, seen_sessions
 from gascity.controller.opening import open_providers
@@ -48,7 +48,7 @@ Changing = Callable[[Memory, Sequence[AgentSpec]], changes.Change]
 def look_around(city: City) -> Plan:
     """Return what a controller would do now. Changes nothing."""
     place = Place(city.root)
-    memory = remembered(place)
+    memory = remembered(place.journal)
     providers = open_providers(city, place, memory)
     try:
         observed = Observed(_observe(city, providers))
@@ -217,16 +217,3 @@ def _stop_all(
     ]
     for failure in failures:
         raise failure
-
-
-def remembered(place: Place) -> Memory:
-    """Return what the city's journal holds; nothing where there is none."""
-    if not os.path.exists(place.journal):
-        return Memory()
-    from gascity.journal.store import Journal
-
-    journal = Journal(place.journal)
-    try:
-        return journal.remembered()
-    finally:
-        journal.close()

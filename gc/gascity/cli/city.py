@@ -15,6 +15,7 @@ from gascity.core.model import AgentSpec, City, declared
 from gascity.errors import ConfigError, NotFound
 
 if TYPE_CHECKING:
+    from gascity.core.memory import Memory
     from gascity.session.provider import SessionProvider
 
 
@@ -50,6 +51,21 @@ class Here:
         from gascity.controller.lock import holder
 
         return holder(os.path.join(self.state, "controller.lock"))
+
+
+def remembered(journal: str) -> Memory:
+    """Return what a city's journal holds; nothing where there is none."""
+    from gascity.core.memory import Memory
+
+    if not os.path.exists(journal):
+        return Memory()
+    from gascity.journal.store import Journal
+
+    opened = Journal(journal)
+    try:
+        return opened.remembered()
+    finally:
+        opened.close()
 
 
 def reach(here: Here, name: str) -> tuple[AgentSpec, SessionProvider]:

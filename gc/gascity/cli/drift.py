@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gascity.cli import render
-from gascity.cli.city import Here, find_agents
+from gascity.cli.city import Here, find_agents, remembered
 from gascity.cli.options import AsJson, complete_agents
 from gascity.cli.quick import STATUS_TIMEOUT
 from gascity.core.drift import Change, FieldChange, field_changes, shown
@@ -91,13 +91,12 @@ def drifts(here: Here, words: list[str]) -> list[Drift]:
 
 
 def _look(city: City) -> dict[str, Observation]:
-    from gascity.cli.alone import remembered
     from gascity.controller.observe import look
     from gascity.controller.opening import open_providers
     from gascity.controller.place import Place
 
     place = Place(city.root)
-    providers = open_providers(city, place, remembered(place))
+    providers = open_providers(city, place, remembered(place.journal))
     try:
         return {name: look(provider, []) for name, provider in providers.items()}
     finally:
@@ -144,7 +143,7 @@ def _drift(
         fields = field_changes(state.meta.get(CONFIG, ""), present)
     except ValueError:
         fields = ()
-    then, next_at = _then(spec, views)
+    then, next_at = what_follows(spec, views)
     return Drift(spec.name, DRIFTED, then, next_at, (*fields, *moved))
 
 
@@ -163,7 +162,7 @@ def _living(
     return spec.provider, None
 
 
-def _then(
+def what_follows(
     spec: AgentSpec, views: Mapping[str, Mapping[str, object]] | None
 ) -> tuple[str, float | None]:
     """Say what is done about the drift, by whom, and when."""

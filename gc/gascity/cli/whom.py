@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gascity.cli.city import Here, names_meant
+from gascity.cli.city import Here, names_meant, remembered
 from gascity.config.find import find_city
 from gascity.errors import NotFound, NotRunning, UsageError
 
@@ -58,7 +58,8 @@ class Whom:
 
         A session whose agent is no longer declared is on the provider it was last seen on.
         """
-        from gascity.cli.alone import remembered
+        if (found := self._last_seen()) is not None:
+            return self.session, found
         from gascity.controller.flags import not_running
         from gascity.controller.opening import open_provider
         from gascity.controller.place import Place
@@ -72,11 +73,37 @@ class Whom:
             if (spec.session == self.session if self.session else spec.name == self.agent)
         ]
         session = wanted[0].session if wanted else self.session
-        known = remembered(place).of(session)
+        known = remembered(place.journal).of(session)
         provider = known.provider if known.run or not wanted else wanted[0].provider
         if not provider:
             raise not_running(self.agent)
         return session, open_provider(city, place, provider)
+
+    def _last_seen(self) -> SessionProvider | None:
+        """Return the provider this very incarnation was last seen on, if the journal knows it.
+
+        Takes from the city file what that provider needs and checks nothing: whole cities are slow
+        to load, and an agent asks in a loop.
+        """
+        import tomllib
+
+        from gascity.core.naming import city_id
+        from gascity.session.provider import CityContext
+        from gascity.session.registry import make_provider
+
+        known = remembered(os.path.join(self.here.state, "city.db")).of(self.session)
+        if not self.run or known.run != self.run:
+            return None
+        root = os.path.dirname(self.here.city_file)
+        try:
+            with open(self.here.city_file, "rb") as file:
+                read = tomllib.load(file)
+            name = read.get("workspace", {}).get("name") or os.path.basename(root)
+            settings = dict(read.get("session", {}).get(known.provider, {}))
+        except (OSError, ValueError, TypeError, AttributeError):  # for those who tell it better
+            return None
+        context = CityContext(name, city_id(root), self.here.state, settings)
+        return make_provider(known.provider, context)
 
 
 @dataclass(frozen=True, slots=True)

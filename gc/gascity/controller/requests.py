@@ -2,7 +2,7 @@
 
 Some are answered by the next tick (status), some when the world has come round (stop, restart),
 some by a worker (a nudge, see `message_requests`; what agents say of themselves, see
-`change_requests`). Every one is answered: a condition that never
+`own_requests`). Every one is answered: a condition that never
 comes true ends in an error at its deadline, and a question nobody can make sense of ends in one at
 once.
 """
@@ -18,6 +18,7 @@ from gascity.agent import START_TIMEOUT, TIMEOUT
 from gascity.controller.change_requests import ChangeRequests, Late, Ready, silence
 from gascity.controller.message_requests import MessageRequests, specs_of
 from gascity.controller.messages import Answer, Asked
+from gascity.controller.own_requests import OwnRequests
 from gascity.controller.status import status_document
 from gascity.core import memory as remembering
 from gascity.core.actions import Event, EventType
@@ -50,6 +51,7 @@ class Requests:
         self._waiting: list[_Waiting] = []
         self._messages = MessageRequests(controller)
         self._changes = ChangeRequests(controller, self._wait)
+        self._own = OwnRequests(controller, self._wait)
 
     def take(self, asked: Asked) -> None:
         """Answer now, or remember to."""
@@ -61,6 +63,7 @@ class Requests:
             "restart": self._restart,
             **self._messages.methods,
             **self._changes.methods,
+            **self._own.methods,
         }
         method = methods.get(asked.method)
         if method is None:
