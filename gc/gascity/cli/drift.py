@@ -14,7 +14,7 @@ from gascity.cli import render
 from gascity.cli.city import Here, find_agents, remembered
 from gascity.cli.options import AsJson, complete_agents
 from gascity.cli.quick import STATUS_TIMEOUT
-from gascity.core.drift import Change, FieldChange, field_changes, shown
+from gascity.core.difference import Change, FieldChange, field_changes, shown
 from gascity.errors import Exit, NotRunning
 
 if TYPE_CHECKING:

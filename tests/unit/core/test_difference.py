@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gascity.core.drift import Change, FieldChange, field_changes, shown
+from gascity.core.difference import Change, FieldChange, field_changes, shown
 from gascity.core.fingerprint import canonical, fingerprint
 
 SECRET = "sk-do-not-show-4712"
