@@ -21,15 +21,28 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from gascity.core.actions import Action, Alert, Dismiss, Drain, Nudge, Start, Stop, Undrain
-from gascity.core.memory import Memory, after_failed_start, after_start, after_stop, hold, release
-from gascity.core.model import AgentSpec, Desired, PoolSpec, RestartPolicy
+from gascity.core import brake
+from gascity.core.actions import Action, Alert, Dismiss, Drain, Nudge, Remind, Start, Stop, Undrain
+from gascity.core.drift import CHANGED
+from gascity.core.memory import (
+    Memory,
+    after_failed_start,
+    after_start,
+    after_stop,
+    drain,
+    hold,
+    release,
+    reset,
+    undrain,
+)
+from gascity.core.model import AgentSpec, Desired, OnDrift, OnIdle, PoolSpec, RestartPolicy
 from gascity.core.observed import (
     AGENT,
     CITY_ID,
     CONFIG_HASH,
     DRAIN,
     DRAINED,
+    RESTART_REQUESTED,
     RUN,
     Alive,
     Exited,
@@ -37,14 +50,18 @@ from gascity.core.observed import (
     Observed,
     Seen,
     SessionState,
+    Shown,
     Unseen,
 )
 from gascity.core.plan import Plan, plan
+from gascity.screens.reading import Kind, Reading
 
 CITY = "c0ffee"
 POLICY = RestartPolicy(max_restarts=3, window=60.0)
 NAMES = ("mayor", "scout", "smith")
 PROVIDERS = ("here", "there")
+PARALLEL = 1
+KINDS = (Kind.READY, Kind.WORKING, Kind.WAITING, Kind.LIMITED, Kind.AUTH)
 Planner = Callable[[Desired, Observed, Memory, float], Plan]
 Place = tuple[str, str]
 
@@ -73,8 +90,9 @@ class CityLife(RuleBasedStateMachine):
         self.runs = 0
         self.failing: set[str] = set()
         self.restarts: dict[str, list[float]] = {}
-        self.crashed: set[str] = set()
         self.before: Plan | None = None
+        self.shown: dict[str, Shown] = {}
+        self.undeclared: set[Place] = set()
         self.providers: tuple[str, ...] = PROVIDERS
 
     # --- what people and the world do
@@ -88,11 +106,28 @@ class CityLife(RuleBasedStateMachine):
         fingerprint=st.sampled_from("ab"),
         provider=st.sampled_from(PROVIDERS),
         suspended=st.booleans(),
+        on_drift=st.sampled_from(OnDrift),
+        on_idle=st.sampled_from(OnIdle),
     )
-    def edit(self, name: str, fingerprint: str, provider: str, suspended: bool) -> None:
+    def edit(
+        self,
+        name: str,
+        fingerprint: str,
+        provider: str,
+        suspended: bool,
+        on_drift: OnDrift,
+        on_idle: OnIdle,
+    ) -> None:
         if name in self.agents and self.agents[name].fingerprint != fingerprint:
             self.restarts.pop(f"gc-c-{name}", None)
-        self.agents[name] = replace(spec(name, fingerprint, provider), suspended=suspended)
+        self.agents[name] = replace(
+            spec(name, fingerprint, provider),
+            suspended=suspended,
+            on_drift=on_drift,
+            on_idle=on_idle,
+            idle_timeout=40.0,
+            stall_timeout=60.0,
+        )
 
     @rule(name=st.sampled_from(NAMES), needs=st.sampled_from(NAMES))
     def add_dependency(self, name: str, needs: str) -> None:
@@ -123,20 +158,44 @@ class CityLife(RuleBasedStateMachine):
     @rule(place=st.integers(0, 20), end=st.sampled_from([Exited(1), Exited(0), Exited(None, 9)]))
     def crash(self, place: int, end: Exited) -> None:
         if key := self.pick(place):
-            self.world[key] = replace(self.world[key], life=end)
-            self.crashed.add(key[1])
+            self.crash_at(key, end)
+
+    @rule()
+    def everything_dies(self) -> None:
+        for key, state in list(self.world.items()):
+            if state.meta.get(CITY_ID) == CITY:
+                self.crash_at(key, Exited(None, 9))
+
+    @rule(place=st.integers(0, 20), kind=st.sampled_from(KINDS), until=st.floats(-100, 1000))
+    def its_screen_shows(self, place: int, kind: Kind, until: float) -> None:
+        if key := self.pick(place):
+            reading = Reading(kind, rule="r", evidence="", until=self.now + until)
+            run = self.world[key].run
+            self.shown[key[1]] = Shown(run, reading, since=self.now, still=self.now)
+
+    @rule(place=st.integers(0, 20))
+    def agent_asks_for_a_restart(self, place: int) -> None:
+        if key := self.pick(place):
+            self.set_meta(key, RESTART_REQUESTED, self.world[key].run)
+
+    @rule(name=st.sampled_from(NAMES), drained=st.booleans())
+    def person_drains(self, name: str, drained: bool) -> None:
+        self.memory = (drain if drained else undrain)(self.memory, f"gc-c-{name}")
+
+    @rule(name=st.sampled_from(NAMES))
+    def person_resets(self, name: str) -> None:
+        self.restarts.pop(f"gc-c-{name}", None)
+        self.memory = reset(self.memory, f"gc-c-{name}")
 
     @rule(place=st.integers(0, 20))
     def vanish(self, place: int) -> None:
         if key := self.pick(place):
             del self.world[key]
-            self.crashed.add(key[1])
 
     @rule(place=st.integers(0, 20))
     def inner_process_dies(self, place: int) -> None:
         if key := self.pick(place):
             self.world[key] = replace(self.world[key], agent_alive=False)
-            self.crashed.add(key[1])
 
     @rule(place=st.integers(0, 20), attached=st.integers(0, 2))
     def attach(self, place: int, attached: int) -> None:
@@ -198,17 +257,20 @@ class CityLife(RuleBasedStateMachine):
             {provider: self.look(provider) for provider in self.providers},
             {} if self.demand is None else {"crew": self.demand},
             dict.fromkeys(busy, "something is being done"),
+            shown=dict(self.shown),
         )
         result = self.planner(self.desired(), observed, self.memory, self.now)
         if self.planner is plan:
             again = plan(self.desired(), observed, self.memory, self.now, self.before)
             assert again == result, "the plan before made a difference"
             self.before = again
-        self.memory = result.memory
+        before, self.memory = self.memory, result.memory
         self.judge(result, busy)
+        self.judge_gentleness(result, before)
+        self.note_orphans()
         dropped: set[str] = set()
         for action in result.actions:
-            if isinstance(action, Alert) or action.session in dropped:
+            if isinstance(action, Alert | Remind) or action.session in dropped:
                 continue
             if not self.carry_out(action):
                 dropped.add(action.session)
@@ -223,7 +285,7 @@ class CityLife(RuleBasedStateMachine):
         members = tuple(spec(f"crew-{n}", pool="crew") for n in range(1, self.pool_max + 1))
         pools = (PoolSpec("crew", min(1, self.pool_max), self.pool_max, members),)
         agents = tuple(a for a in self.agents.values() if a.session not in self.unresolved)
-        return Desired("c", CITY, agents, pools, self.unresolved)
+        return Desired("c", CITY, agents, pools, self.unresolved, PARALLEL)
 
     def carry_out(self, action: Action) -> bool:
         match action:
@@ -238,7 +300,7 @@ class CityLife(RuleBasedStateMachine):
                 key = (provider, session)
                 meta = {k: v for k, v in self.world[key].meta.items() if k != DRAIN}
                 self.world[key] = replace(self.world[key], meta=meta)
-            case Alert() | Dismiss() | Nudge():
+            case Alert() | Dismiss() | Nudge() | Remind():
                 pass
         return True
 
@@ -259,7 +321,7 @@ class CityLife(RuleBasedStateMachine):
     def judge(self, result: Plan, busy: Collection[str]) -> None:
         cleared: set[Place] = set()
         for action in result.actions:
-            if isinstance(action, Alert):
+            if isinstance(action, Alert | Remind):
                 continue
             key = (action.provider, action.session)
             assert action.provider not in self.down, "acted on a provider that did not answer"
@@ -273,6 +335,42 @@ class CityLife(RuleBasedStateMachine):
                 self.judge_start(action, cleared)
         assert result.wake_at is None or result.wake_at > self.now, "would spin"
 
+    def judge_gentleness(self, result: Plan, before: Memory) -> None:
+        declared = {each.session: each for each in self.agents.values()}
+        for action in result.actions:
+            if not isinstance(action, Stop):
+                continue
+            key = (action.provider, action.session)
+            state, known = self.world.get(key), before.of(action.session)
+            shown = self.shown.get(action.session)
+            works = state and shown and shown.run == state.run
+            works = works and shown and shown.reading.kind is Kind.WORKING
+            if action.why.startswith(CHANGED) and state is not None:
+                wanted = declared.get(action.session)
+                assert wanted is None or wanted.on_drift is not OnDrift.NOTIFY, "only to be told"
+                since = known.drift_since if known.drift_since is not None else self.now
+                waited = min(since, self.now) + 120.0 <= self.now or known.rolling == state.run
+                assert waited or not (state.attached or works), "no patience with who is busy"
+            if "idle" in action.why:
+                assert not works, "killed at work"
+                assert not (state and state.attached), "killed under somebody's eyes"
+            if "no longer in the city file" in action.why or "smaller" in action.why:
+                assert key in self.undeclared, "ended an orphan at first sight"
+        rolling = [name for name, agent in self.memory.agents.items() if agent.rolling]
+        assert len(rolling) <= PARALLEL, "replaced too many at once"
+        assert len([name for name in rolling if "crew" in name]) <= 1, "rolled a whole pool"
+        if result.memory.braked:
+            risen = [a for a in result.actions if isinstance(a, Start) and "crashed" in a.why]
+            assert len(risen) <= brake.AT_ONCE, "did not brake"
+
+    def note_orphans(self) -> None:
+        """Remember what was seen and belongs to nobody."""
+        desired = self.desired()
+        specs = [*desired.agents, *(each for pool in desired.pools for each in pool.members)]
+        places = {(each.provider, each.session) for each in specs}
+        seen = {key for key in self.world if key[0] not in self.down}
+        self.undeclared = (self.undeclared - seen) | (seen - places)
+
     def judge_start(self, action: Start, cleared: set[Place]) -> None:
         session = action.session
         places = [key for key in self.world if key[1] == session and key not in cleared]
@@ -283,8 +381,7 @@ class CityLife(RuleBasedStateMachine):
         ), "started where a session lives"
         assert not self.memory.of(session).held, "started what a person stopped"
         assert not action.spec.suspended, "started what is suspended"
-        if session in self.crashed:
-            self.crashed.discard(session)
+        if "crashed" in action.why:
             times = self.restarts.setdefault(session, [])
             times.append(self.now)
             recent = [time for time in times if time + POLICY.window > self.now]
@@ -307,6 +404,8 @@ class CityLife(RuleBasedStateMachine):
     def a_quiet_city_converges_and_stays_still(self) -> None:
         self.down.clear()
         self.failing.clear()
+        self.shown.clear()
+        self.now += 100_000.0
         for key, state in list(self.world.items()):
             if state.meta.get(CITY_ID) != CITY:
                 del self.world[key]
@@ -332,6 +431,7 @@ class CityLife(RuleBasedStateMachine):
                 agent.session not in self.unresolved
                 and not agent.suspended
                 and not self.memory.of(agent.session).held
+                and not self.memory.of(agent.session).drained
                 and all(runs(each) for each in needs)
             )
 
@@ -360,6 +460,9 @@ class CityLife(RuleBasedStateMachine):
         ours = sorted(key for key, s in self.world.items() if s.meta.get(CITY_ID) == CITY)
         return ours[number % len(ours)] if ours else None
 
+    def crash_at(self, key: Place, end: Exited) -> None:
+        self.world[key] = replace(self.world[key], life=end)
+
     def set_meta(self, key: Place, name: str, value: str) -> None:
         state = self.world[key]
         self.world[key] = replace(state, meta={**state.meta, name: value})
@@ -379,6 +482,8 @@ def draw(rng: random.Random, strategy_of: str) -> dict[str, object]:
             "fingerprint": rng.choice("ab"),
             "provider": provider,
             "suspended": rng.random() < 0.2,
+            "on_drift": rng.choice(list(OnDrift)),
+            "on_idle": rng.choice(list(OnIdle)),
         },
         "add_dependency": {"name": name, "needs": rng.choice(NAMES)},
         "remove": {"name": name},
@@ -387,6 +492,15 @@ def draw(rng: random.Random, strategy_of: str) -> dict[str, object]:
         "demand_changes": {"demand": rng.choice([None, -1, 0, 1, 2, 3, 4, 5, 6])},
         "crash": {"place": place, "end": rng.choice([Exited(1), Exited(0), Exited(None, 9)])},
         "vanish": {"place": place},
+        "everything_dies": {},
+        "its_screen_shows": {
+            "place": place,
+            "kind": rng.choice(KINDS),
+            "until": rng.uniform(-100, 1000),
+        },
+        "agent_asks_for_a_restart": {"place": place},
+        "person_drains": {"name": name, "drained": rng.random() < 0.5},
+        "person_resets": {"name": name},
         "inner_process_dies": {"place": place},
         "attach": {"place": place, "attached": rng.randrange(3)},
         "acknowledge_drain": {"place": place, "stale": rng.random() < 0.5},
@@ -406,6 +520,8 @@ def draw(rng: random.Random, strategy_of: str) -> dict[str, object]:
 RULES = (
     *("edit", "add_dependency", "remove", "break_config", "resize_pool", "demand_changes"),
     *("crash", "crash", "crash", "vanish", "inner_process_dies", "attach", "acknowledge_drain"),
+    *("everything_dies", "its_screen_shows", "its_screen_shows", "its_screen_shows"),
+    *("agent_asks_for_a_restart", "person_drains", "person_resets"),
     *("outage", "starts_fail", "person_stops", "stranger_takes_the_name", "stranger_leaves"),
     *("time_passes", "time_passes", "time_passes", "the_clock_jumps"),
     *("tick",) * 12,
@@ -439,8 +555,16 @@ class OneProvider(CityLife):
         super().__init__()
         self.providers = ("here",)
 
-    def edit(self, name: str, fingerprint: str, provider: str, suspended: bool) -> None:
-        super().edit(name, fingerprint, "here", suspended)
+    def edit(
+        self,
+        name: str,
+        fingerprint: str,
+        provider: str,
+        suspended: bool,
+        on_drift: OnDrift,
+        on_idle: OnIdle,
+    ) -> None:
+        super().edit(name, fingerprint, "here", suspended, on_drift, on_idle)
 
 
 def test_the_plan_before_makes_no_difference() -> None:
@@ -492,12 +616,36 @@ def taking_any_session_for_ours(
     return plan(desired, replace(observed, providers=providers), memory, now)
 
 
+def without_patience(desired: Desired, observed: Observed, memory: Memory, now: float) -> Plan:
+    hasty = tuple(replace(agent, drift_patience=0.0) for agent in desired.agents)
+    return plan(replace(desired, agents=hasty), observed, memory, now)
+
+
+def all_at_once(desired: Desired, observed: Observed, memory: Memory, now: float) -> Plan:
+    return plan(replace(desired, drift_parallel=99), observed, memory, now)
+
+
+def ending_orphans_at_first_sight(
+    desired: Desired, observed: Observed, memory: Memory, now: float
+) -> Plan:
+    agents = {
+        name: replace(memory.of(name), orphan_since=now - 10)
+        for seen in observed.providers.values()
+        if isinstance(seen, Seen)
+        for name in seen.sessions
+    }
+    return plan(desired, observed, replace(memory, agents={**memory.agents, **agents}), now)
+
+
 @pytest.mark.parametrize(
     ("broken", "caught"),
     [
         (outage_read_as_an_empty_city, "did not answer"),
         (forgetting_restarts, "more restarts than the policy"),
         (taking_any_session_for_ours, "touched what is not ours"),
+        (without_patience, "no patience with who is busy"),
+        (all_at_once, "replaced too many at once"),
+        (ending_orphans_at_first_sight, "ended an orphan at first sight"),
     ],
 )
 def test_a_broken_plan_is_caught(broken: Planner, caught: str) -> None:

@@ -22,7 +22,7 @@ from gascity.core.actions import (
     Undrain,
 )
 from gascity.core.fingerprint import conceal, secret_values
-from gascity.core.observed import DRAIN, STARTING
+from gascity.core.observed import DRAIN, DRAINED, STARTING
 from gascity.errors import GascityError, ProviderUnavailable, StartFailed
 from gascity.runs.ids import new_run_id
 from gascity.screens.rules import RuleBook
@@ -148,7 +148,9 @@ class Hands:
         return _done(action, EventType.SESSION_DRAINING)
 
     def _undrain(self, action: Undrain) -> Outcome:
-        self.providers[action.provider].remove_meta(action.session, DRAIN, timeout=TIMEOUT)
+        provider = self.providers[action.provider]
+        provider.remove_meta(action.session, DRAIN, timeout=TIMEOUT)
+        provider.remove_meta(action.session, DRAINED, timeout=TIMEOUT)
         return _done(action, EventType.SESSION_UNDRAINED)
 
     def _dismiss(self, action: Dismiss) -> Outcome:

@@ -36,7 +36,7 @@ from gascity.controller.postbox import Postbox, first_words
 from gascity.controller.requests import Requests
 from gascity.controller.screens import ScreenReader, Screens
 from gascity.controller.workers import Workers
-from gascity.core.actions import Alert, Event, EventType, SessionAction
+from gascity.core.actions import Alert, Event, EventType, Remind, SessionAction
 from gascity.core.memory import Memory
 from gascity.core.model import City, Desired, declared
 from gascity.core.observed import CITY_ID, Observed, Seen, SessionState, Unseen
@@ -279,14 +279,19 @@ class Controller:
         self._wake_at = result.wake_at
         self._record(result.events)
         self._write()  # what was counted is kept before it is acted on
-        actions = [action for action in result.actions if not isinstance(action, Alert)]
+        actions: list[SessionAction] = []
+        for action in result.actions:
+            match action:
+                case Alert():
+                    self._chronicle.alarm(action)
+                case Remind():
+                    self._record(self.postbox.remind(action, now))
+                case _:
+                    actions.append(action)
         if self._closing:
-            self.deeds.begin_the_end(map(_for_the_end, actions))
+            self.deeds.begin_the_end(actions)
         else:
             self.deeds.begin(self.postbox.send(actions))
-        for alert in result.actions:
-            if isinstance(alert, Alert):
-                self._chronicle.alarm(alert)
         self._requests.after_tick()
         if self._closing and self._all_is_gone():
             self.leaving = "the city was stopped"
@@ -294,7 +299,7 @@ class Controller:
 
     def _desired(self) -> Desired:
         wanted = self.city.desired
-        return Desired(wanted.city, wanted.city_id) if self._closing else wanted
+        return replace(wanted, ending=True) if self._closing else wanted
 
     def _observed(self, now: float) -> Observed:
         busy = self.deeds.occupied(self._looks.began, now)
@@ -342,8 +347,3 @@ class Controller:
 
     def _write(self) -> None:
         self._chronicle.write(self.memory)
-
-
-def _for_the_end(action: SessionAction) -> SessionAction:
-    """A city that is stopped has no orphans: say why its sessions end."""
-    return replace(action, why="the city is being stopped")

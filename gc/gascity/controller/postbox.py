@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
 from gascity.controller.act import Outcome
-from gascity.core.actions import Alert, Event, EventType, Nudge, SessionAction
+from gascity.core.actions import Alert, Event, EventType, Nudge, Remind, SessionAction
 from gascity.core.model import Desired, declared
 from gascity.core.nudges import NudgeState, QueuedNudge
 from gascity.core.observed import NUDGED, STARTING, SessionState
@@ -59,6 +59,15 @@ class Postbox:
         """Take a message that is in the queue now; return the event."""
         self._open[nudge.number] = nudge
         return _event(EventType.NUDGE_QUEUED, nudge, "it waits for its agent")
+
+    def remind(self, action: Remind, now: float) -> list[Event]:
+        """Put a message into the queue that nobody but the plan asked for."""
+        with contextlib.suppress(GascityError):  # a full queue holds enough for it to do
+            nudge = self._queue.add(
+                action.agent, action.session, action.text, at=now, expires_at=now + DAY
+            )
+            return [self.add(nudge)]
+        return []
 
     def forget(self, number: int) -> None:
         """Leave a message that is over, or was taken back."""

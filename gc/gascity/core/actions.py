@@ -93,6 +93,16 @@ class Nudge:
 
 
 @dataclass(frozen=True, slots=True)
+class Remind:
+    """Put a message for the agent into the queue, from where it is delivered like any other."""
+
+    session: str
+    agent: str
+    text: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Alert:
     """Tell a person. `key` is equal for the same trouble of the same agent.
 
@@ -106,7 +116,7 @@ class Alert:
 
 
 SessionAction = Start | Stop | Drain | Undrain | Dismiss | Nudge
-Action = SessionAction | Alert
+Action = SessionAction | Remind | Alert
 
 
 class EventType(StrEnum):

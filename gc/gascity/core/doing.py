@@ -74,7 +74,7 @@ def _by_screen(
         case Kind.ERROR:
             return Doing(State.READY, f"its last turn failed: {reading.evidence}")
         case Kind.WORKING:
-            return Doing(State.WORKING)
+            return _working(spec, shown, now)
         case Kind.WAITING:
             why = f"it waits for a person: {reading.evidence}"
             return Doing(State.WAITING, why, trouble=f"waiting:{reading.rule}")
@@ -87,6 +87,17 @@ def _by_screen(
             return _dialog(spec, state, reading, memory)
         case None:
             return _unread(shown, now)
+
+
+def _working(spec: AgentSpec, shown: Shown, now: float) -> Doing:
+    """An agent at work draws all the time; one whose screen stands still may have stalled."""
+    if spec.stall_timeout <= 0:
+        return Doing(State.WORKING)
+    stalled_at = shown.still + spec.stall_timeout
+    if now < stalled_at:
+        return Doing(State.WORKING, wake_at=stalled_at)
+    why = f"it seems to work, but its screen has not changed for {spec.stall_timeout:g} s"
+    return Doing(State.WORKING, why, trouble="stalled")
 
 
 def _limited(reading: Reading, now: float) -> Doing:

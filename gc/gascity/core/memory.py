@@ -9,6 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+
+class Excuse(StrEnum):
+    """Why the end of an agent is no crash."""
+
+    LIMITED = "limited"
+    AUTH = "auth"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +30,11 @@ class AgentMemory:
     on its screen was answered in vain; `told` is the trouble a person was told of. `drained` says
     that a person wants it to drain and stay down. What is counted for ever is counted apart:
     `total_restarts` after crashes, `total_failures` of starts, `total_requests` for a new one.
+
+    `crashed_at` is when it last crashed. `excuse` is what its screen last said that makes its end
+    no crash, `excuse_until` when that is over; it is not started again before `resume_at`.
+    `rolling` is the incarnation that is being replaced because of its configuration, `idled_at`
+    when it was last found idle, `orphan_since` when its session was first seen undeclared.
     """
 
     run: str = ""
@@ -44,19 +57,42 @@ class AgentMemory:
     drain_since: float | None = None
     dialog_tries: int = 0
     told: str = ""
+    crashed_at: float | None = None
+    excuse: str = ""
+    excuse_until: float | None = None
+    resume_at: float | None = None
+    rolling: str = ""
+    idled_at: float | None = None
+    orphan_since: float | None = None
 
 
 FRESH = AgentMemory()
 MOST_FAILURES = 100
+DRAINED = "drained with `gc drain`; `gc undrain` brings it back"
 HELD = "stopped with `gc stop`; `gc restart` starts it again"
 
 
 @dataclass(frozen=True, slots=True)
+class Silence:
+    """A provider that does not answer, and whether a person was told of it."""
+
+    since: float
+    told: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Memory:
-    """What is remembered of the city. `pools` holds the last size each pool's check wanted."""
+    """What is remembered of the city. `pools` holds the last size each pool's check wanted.
+
+    The rest is of this controller only: which providers are `silent`, which sessions are not ours
+    and were told of (`foreign`), and whether the brake after a mass death is on (`braked`).
+    """
 
     agents: Mapping[str, AgentMemory] = field(default_factory=dict)
     pools: Mapping[str, int] = field(default_factory=dict)
+    silent: Mapping[str, Silence] = field(default_factory=dict)
+    foreign: frozenset[tuple[str, str]] = frozenset()
+    braked: bool = False
 
     def of(self, session: str) -> AgentMemory:
         """Return what is remembered of a session; a fresh memory when nothing is."""
@@ -77,7 +113,9 @@ def after_start(memory: Memory, session: str, *, run: str, provider: str) -> Mem
 
 def incarnate(agent: AgentMemory, run: str, provider: str) -> AgentMemory:
     """Another incarnation lives: what was on its former self's screen is of no concern."""
-    return replace(agent, run=run, provider=provider, dialog_tries=0, told="")
+    return replace(
+        agent, run=run, provider=provider, dialog_tries=0, told="", excuse="", excuse_until=None
+    )
 
 
 def after_failed_start(memory: Memory, session: str, *, now: float, why: str) -> Memory:
@@ -140,20 +178,37 @@ def reset(memory: Memory, session: str) -> Memory:
 def recycle(memory: Memory, session: str, run: str) -> Memory:
     """A person wants this incarnation replaced by a new one."""
     released = release(memory, session)
-    return released.with_agent(session, replace(released.of(session), recycle=run))
+    old = released.of(session)
+    return released.with_agent(
+        session, replace(old, recycle=run, total_requests=old.total_requests + bool(run))
+    )
 
 
 def pardon(agent: AgentMemory) -> AgentMemory:
     """Forget crashes and failures."""
     return replace(
-        agent, restarts=(), failures=(), quarantined=False, ended_at=None, last_failure=""
+        agent,
+        restarts=(),
+        failures=(),
+        quarantined=False,
+        ended_at=None,
+        crashed_at=None,
+        resume_at=None,
+        last_failure="",
     )
 
 
 def not_later(agent: AgentMemory, now: float) -> AgentMemory:
     """Bring times from the future back to now: after a jump of the clock nothing waits for them."""
     stamps = (*agent.restarts, *agent.failures)
-    marks = (agent.ended_at, agent.drift_since, agent.drain_since)
+    marks = (
+        agent.ended_at,
+        agent.drift_since,
+        agent.drain_since,
+        agent.crashed_at,
+        agent.idled_at,
+        agent.orphan_since,
+    )
     if all(time <= now for time in (*stamps, *(mark for mark in marks if mark is not None))):
         return agent
     return replace(
@@ -163,6 +218,9 @@ def not_later(agent: AgentMemory, now: float) -> AgentMemory:
         ended_at=_not_later(agent.ended_at, now),
         drift_since=_not_later(agent.drift_since, now),
         drain_since=_not_later(agent.drain_since, now),
+        crashed_at=_not_later(agent.crashed_at, now),
+        idled_at=_not_later(agent.idled_at, now),
+        orphan_since=_not_later(agent.orphan_since, now),
     )
 
 

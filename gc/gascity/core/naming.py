@@ -52,6 +52,11 @@ def split(agent: str) -> tuple[str, str]:
     return directory, name
 
 
+def session_prefix(city: str) -> str:
+    """Return what the names of a city's sessions begin with, unless it has a template."""
+    return f"gc-{city}-"
+
+
 def session_name(city: str, agent: str, template: str = "") -> SessionName:
     """Return the name of the session that carries `agent`.
 
@@ -61,7 +66,7 @@ def session_name(city: str, agent: str, template: str = "") -> SessionName:
     """
     directory, name = split(agent)
     safe = agent.replace("/", "--")
-    default = f"gc-{city}-{safe}"
+    default = f"{session_prefix(city)}{safe}"
     if not template:
         return SessionName(default)
     try:

@@ -9,37 +9,38 @@ says nothing about its sessions, and a session without this city's mark is not o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from gascity.core import brake
 from gascity.core.actions import Action, Event
-from gascity.core.decide import Decision, Surplus, Unwanted, Wanted, Wish, decide
+from gascity.core.decide import decide
+from gascity.core.decision import Decision, Permit, Wanted, Wish, lives, view
 from gascity.core.doing import doing
 from gascity.core.memory import AgentMemory, Memory
-from gascity.core.model import AgentSpec, Desired, PoolSpec, declared
-from gascity.core.observed import (
-    AGENT,
-    CITY_ID,
-    Alive,
-    Observed,
-    Seen,
-    SessionState,
-    Shown,
-    Unseen,
-)
+from gascity.core.model import AgentSpec, Desired, declared
+from gascity.core.observed import CITY_ID, Observed, Seen, SessionState, Shown, Unseen
+from gascity.core.order import blocker, needed_by
+from gascity.core.silence import mind_silence
+from gascity.core.strays import foreign, orphan, orphans, told_of
+from gascity.core.turns import Turns
 from gascity.core.views import AgentView, State
 from gascity.core.wishes import NOT_NEEDED, learn_demand, sees, session_of, wishes
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do, what happened, what to remember, how all stands, and when to look again."""
+    """What to do, what happened, what to remember, how all stands, and when to look again.
+
+    `foreign` are sessions that look like ours and are not, with their providers.
+    """
 
     actions: tuple[Action, ...]
     events: tuple[Event, ...]
     memory: Memory
     views: tuple[AgentView, ...]
     wake_at: float | None
+    foreign: tuple[tuple[str, str], ...] = ()
     made_at: float = field(default=0.0, compare=False)
     settled: Mapping[str, _Settled] = field(default_factory=dict, compare=False, repr=False)
 
@@ -49,42 +50,53 @@ def plan(
 ) -> Plan:
     """Compare what should be with what is. Acts on nothing that was not seen."""
     memory = learn_demand(desired, observed, memory)
+    memory, silences, silence_ends = mind_silence(observed, memory, now)
     known: Mapping[str, _Settled] = {}
     if before is not None and now >= before.made_at and len(observed.providers) == 1:
         known = before.settled
+    wished = list(wishes(desired, observed, memory))
     settled: dict[str, _Settled] = {}
-    decisions = []
-    for spec, wish in wishes(desired, observed, memory):
-        state, remembered = session_of(spec, observed), memory.of(spec.session)
-        shown, queued = observed.shown.get(spec.session), observed.queued.get(spec.session)
+    open_ones: list[tuple[AgentSpec, Wish]] = []
+    wanted = 0
+    for spec, wish in wished:
+        wanted += isinstance(wish, Wanted)
         last = known.get(spec.session)
-        if (
-            last is not None
-            and last.spec is spec
-            and last.wish is wish
-            and last.state is state
-            and last.memory is remembered
-            and last.shown is shown
-            and queued is None
-            and spec.session not in observed.busy
-            and sees(observed, spec.provider)
-        ):
-            decision = last.decision
+        if last is not None and last.holds(spec, wish, observed, memory, now):
+            settled[spec.session] = last
         else:
-            decision = _about(spec, wish, desired, observed, memory, now)
-        decisions.append(decision)
-        if state is not None and not spec.depends_on and _is_quiet(decision, remembered):
-            settled[spec.session] = _Settled(spec, wish, state, remembered, shown, decision)
-    decisions += [
-        _orphan(state, provider, desired, memory, now)
-        for provider, state in _orphans(desired, observed)
+            open_ones.append((spec, wish))
+    memory, braking = _brake(open_ones, wanted, desired, observed, memory, now)
+    turns = Turns(desired, observed, memory)
+    decided: dict[str, Decision] = {}
+    for spec, wish in open_ones:
+        decision = _about(spec, wish, desired, observed, memory, turns, now)
+        turns.took(spec, decision)
+        decided[spec.session] = decision
+        state = session_of(spec, observed)
+        if state is not None and _is_quiet(decision, memory.of(spec.session)):
+            shown = observed.shown.get(spec.session)
+            settled[spec.session] = _Settled(spec, wish, state, decision.memory, shown, decision)
+    decisions = [
+        decided[spec.session] if spec.session in decided else settled[spec.session].decision
+        for spec, _ in wished
     ]
-    kept = {
-        name: agent
-        for name, agent in memory.agents.items()
-        if name in desired.unresolved or (agent.run and not sees(observed, agent.provider))
-    }
-    return replace(_gather(decisions, memory, kept, desired), made_at=now, settled=settled)
+    decisions += [
+        orphan(state, provider, desired, memory, now)
+        for provider, state in orphans(desired, observed)
+    ]
+    strangers = foreign(desired, observed)
+    memory, met = told_of(strangers, observed, memory)
+    result = _gather(decisions, memory, _kept(desired, observed, memory), desired)
+    wakes = [time for time in (result.wake_at, silence_ends) if time is not None]
+    return replace(
+        result,
+        actions=(*result.actions, *silences, *braking[1]),
+        events=(*braking[0], *result.events, *met),
+        wake_at=min(wakes, default=None),
+        foreign=strangers,
+        made_at=now,
+        settled=settled,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +110,61 @@ class _Settled:
     shown: Shown | None
     decision: Decision
 
+    def holds(
+        self, spec: AgentSpec, wish: Wish, observed: Observed, memory: Memory, now: float
+    ) -> bool:
+        """Tell whether nothing it came from is different now."""
+        session = spec.session
+        seen = observed.providers.get(spec.provider)
+        until = self.decision.wake_at
+        return (
+            self.spec is spec
+            and self.wish is wish
+            and isinstance(seen, Seen)
+            and seen.sessions.get(session) is self.state
+            and memory.agents.get(session) is self.memory
+            and observed.shown.get(session) is self.shown
+            and session not in observed.queued
+            and session not in observed.busy
+            and (until is None or now < until)
+        )
+
 
 def _is_quiet(decision: Decision, memory: AgentMemory) -> bool:
-    """Tell whether nothing happens, nothing was learnt, and time alone changes nothing."""
-    quiet = not decision.actions and not decision.events and decision.wake_at is None
-    return quiet and decision.memory is memory and decision.view.state in _QUIET
+    """Tell whether nothing happens, nothing was learnt, and only time can change that."""
+    quiet = not decision.actions and not decision.events and decision.memory is memory
+    return quiet and decision.view.state in _QUIET and not decision.view.drift
 
 
 _QUIET = (State.READY, State.WORKING)
+
+
+def _brake(
+    candidates: list[tuple[AgentSpec, Wish]],
+    wanted: int,
+    desired: Desired,
+    observed: Observed,
+    memory: Memory,
+    now: float,
+) -> tuple[Memory, tuple[tuple[Event, ...], tuple[Action, ...]]]:
+    """Put the brake on or off; return what has to be said of it."""
+    massive = brake.is_mass_death(candidates, wanted, desired, observed, memory, now)
+    if massive == memory.braked:
+        return memory, ((), ())
+    memory = replace(memory, braked=massive)
+    if not massive:
+        return memory, ((), ())
+    event, alert = brake.told()
+    return memory, ((event,), (alert,))
+
+
+def _kept(desired: Desired, observed: Observed, memory: Memory) -> dict[str, AgentMemory]:
+    """Return what is remembered although nobody decides on it: what cannot be seen."""
+    return {
+        name: agent
+        for name, agent in memory.agents.items()
+        if name in desired.unresolved or (agent.run and not sees(observed, agent.provider))
+    }
 
 
 def _gather(
@@ -117,7 +176,13 @@ def _gather(
     for decision in decisions:
         session, after = decision.view.session, decision.memory
         if session in decided:  # its former self, on another provider
-            after = replace(decided[session], drain_since=after.drain_since)
+            after = replace(
+                decided[session],
+                run=after.run,
+                provider=after.provider,
+                drain_since=after.drain_since,
+                orphan_since=after.orphan_since,
+            )
         decided[session] = after
     agents = {**kept, **decided}
     wakes = [decision.wake_at for decision in decisions if decision.wake_at is not None]
@@ -144,34 +209,48 @@ def _shown(view: AgentView, declared: set[str]) -> bool:
 
 
 def _about(
-    spec: AgentSpec, wish: Wish, desired: Desired, observed: Observed, memory: Memory, now: float
+    spec: AgentSpec,
+    wish: Wish,
+    desired: Desired,
+    observed: Observed,
+    memory: Memory,
+    turns: Turns,
+    now: float,
 ) -> Decision:
     """Decide about one agent, or say why nothing can be decided."""
     known = memory.of(spec.session)
     busy = observed.busy.get(spec.session)
-    if busy is not None and (view := _typed_at(spec, known, observed, now)) is not None:
-        return Decision(known, view)
+    if busy is not None and (typed_at := _typed_at(spec, known, observed, now)) is not None:
+        return Decision(known, typed_at)
     if busy is not None:
         state = State.STARTING if isinstance(wish, Wanted) else State.DRAINING
-        return Decision(known, _plain(spec, known, state, busy, session_of(spec, observed)))
+        return Decision(known, view(spec, known, state, busy, session_of(spec, observed)))
     if why := _elsewhere(spec, known, desired, observed):
-        return Decision(known, _plain(spec, known, State.UNKNOWN, why))
-    match observed.providers.get(spec.provider, _NOT_ASKED):
-        case Unseen(reason):
-            why = f"{spec.provider} does not answer: {reason}"
-            return Decision(known, _plain(spec, known, State.UNKNOWN, why))
-        case Seen(sessions):
-            return decide(
-                spec,
-                wish,
-                sessions.get(spec.session),
-                known,
-                city_id=desired.city_id,
-                waits_for=_blocker(spec, desired, observed),
-                now=now,
-                shown=observed.shown.get(spec.session),
-                queued=observed.queued.get(spec.session),
-            )
+        return Decision(known, view(spec, known, State.UNKNOWN, why, None))
+    seen = observed.providers.get(spec.provider, _NOT_ASKED)
+    if isinstance(seen, Unseen):
+        why = f"{spec.provider} does not answer: {seen.reason}"
+        return Decision(known, view(spec, known, State.UNKNOWN, why, None))
+    session = seen.sessions.get(spec.session)
+    if desired.ending and session is not None and (user := needed_by(spec, desired, observed)):
+        why = f"the city is being stopped; {user}, which needs it, ends first"
+        return Decision(known, view(spec, known, State.DRAINING, why, session))
+    alive = session is not None and lives(session)
+    return decide(
+        spec,
+        wish,
+        session,
+        replace(known, orphan_since=None) if known.orphan_since is not None else known,
+        city_id=desired.city_id,
+        now=now,
+        permit=Permit(
+            waits_for="" if alive else blocker(spec, desired, observed),
+            restarts=turns.may_restart(),
+            rolls=turns.may_roll(spec),
+        ),
+        shown=observed.shown.get(spec.session),
+        queued=observed.queued.get(spec.session),
+    )
 
 
 def _typed_at(
@@ -182,7 +261,7 @@ def _typed_at(
     if spec.session not in observed.typed_at or session is None:
         return None
     found, _ = doing(spec, session, observed.shown.get(spec.session), None, known, now)
-    return _plain(spec, known, found.state, found.reason, session)
+    return view(spec, known, found.state, found.reason, session)
 
 
 _NOT_ASKED = Unseen("it was not asked")
@@ -202,92 +281,3 @@ def _elsewhere(spec: AgentSpec, known: AgentMemory, desired: Desired, observed: 
         if isinstance(seen, Unseen):
             return f"it last ran on {known.provider}, which does not answer: {seen.reason}"
     return ""
-
-
-def _blocker(spec: AgentSpec, desired: Desired, observed: Observed) -> str:
-    """Name the first dependency that is not up."""
-    for needed in spec.depends_on:
-        specs = [each for each in declared(desired) if needed in (each.name, each.pool)]
-        if not any(_up(each, desired, observed) for each in specs):
-            return needed
-    return ""
-
-
-def _up(spec: AgentSpec, desired: Desired, observed: Observed) -> bool:
-    state = session_of(spec, observed)
-    return (
-        state is not None
-        and state.meta.get(CITY_ID) == desired.city_id
-        and isinstance(state.life, Alive)
-        and state.agent_alive
-        and spec.session not in observed.busy
-    )
-
-
-def _orphans(desired: Desired, observed: Observed) -> Iterator[tuple[str, SessionState]]:
-    """Yield our sessions that no agent of the city accounts for."""
-    places = {(spec.provider, spec.session) for spec in declared(desired)}
-    for provider, seen in sorted(observed.providers.items()):
-        if not isinstance(seen, Seen):
-            continue
-        for name, state in sorted(seen.sessions.items()):
-            ours = state.meta.get(CITY_ID) == desired.city_id
-            spoken_for = (provider, name) in places or name in desired.unresolved
-            if ours and not spoken_for and name not in observed.busy:
-                yield provider, state
-
-
-def _orphan(
-    state: SessionState, provider: str, desired: Desired, memory: Memory, now: float
-) -> Decision:
-    """End a session that is no longer declared; a pool's former member drains first."""
-    agent = state.meta.get(AGENT, state.name)
-    spec = AgentSpec(agent, state.name, provider, "", "", ".", fingerprint="")
-    pool = _former_pool(agent, desired)
-    wish: Wish = (
-        Unwanted(State.STOPPED, "it is no longer in the city file")
-        if pool is None
-        else Surplus("the pool became smaller", pool.drain_timeout)
-    )
-    known = memory.of(state.name)
-    decision = decide(
-        spec,
-        wish,
-        state,
-        AgentMemory(drain_since=known.drain_since),
-        city_id=desired.city_id,
-        waits_for="",
-        now=now,
-    )
-    remembered = replace(known, drain_since=decision.memory.drain_since)
-    return replace(decision, memory=remembered, events=())
-
-
-def _former_pool(agent: str, desired: Desired) -> PoolSpec | None:
-    for pool in desired.pools:
-        number = agent.removeprefix(f"{pool.name}-")
-        if agent == pool.name or (number != agent and number.isdigit()):
-            return pool
-    return None
-
-
-def _plain(
-    spec: AgentSpec,
-    memory: AgentMemory,
-    state: State,
-    reason: str,
-    session: SessionState | None = None,
-) -> AgentView:
-    lives = session is not None and isinstance(session.life, Alive)
-    return AgentView(
-        name=spec.name,
-        session=spec.session,
-        provider=spec.provider,
-        state=state,
-        reason=reason,
-        pid=session.process.pid if session and lives and session.process else None,
-        run=session.run if session else memory.run,
-        since=session.created if session and lives else None,
-        restarts=memory.total_restarts,
-        fingerprint=spec.fingerprint,
-    )

@@ -1,7 +1,8 @@
 """Wanted size to member names, and whom to let go first.
 
 A pool fills its lowest free place and lets go of the member it costs least to lose: one that does
-not run, then one that already drains, then the one with the highest number that nobody looks at.
+not run, then one that already drains, then one that nobody looks at, then one that is not at work;
+of several such the one with the highest number.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ class MemberState:
     draining: bool = False
     drained: bool = False
     attached: bool = False
+    working: bool = False
 
 
 IDLE = MemberState()
@@ -40,10 +42,17 @@ def keep(
 ) -> frozenset[str]:
     """Return the session names of the `wanted` members to have."""
 
-    def cost(place: tuple[int, AgentSpec]) -> tuple[bool, bool, bool, bool, int]:
+    def cost(place: tuple[int, AgentSpec]) -> tuple[bool, bool, bool, bool, bool, int]:
         index, spec = place
         state = states.get(spec.session, IDLE)
-        return (state.drained, not state.alive, state.draining, not state.attached, index)
+        return (
+            state.drained,
+            not state.alive,
+            state.draining,
+            not state.attached,
+            not state.working,
+            index,
+        )
 
     ranked = sorted(enumerate(members), key=cost)
     return frozenset(spec.session for _, spec in ranked[: max(wanted, 0)])

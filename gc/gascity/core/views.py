@@ -55,6 +55,8 @@ class AgentView:
     run: str = ""
     since: float | None = None
     restarts: int = 0
+    failures: int = 0
+    requests: int = 0
     fingerprint: str = ""
     drift: bool = False
     attached: int = 0

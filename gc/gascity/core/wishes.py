@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gascity.core import pools
-from gascity.core.decide import Surplus, Unwanted, Wanted, Wish
-from gascity.core.memory import Memory
-from gascity.core.model import AgentSpec, Desired
-from gascity.core.observed import CITY_ID, DRAIN, DRAINED, Alive, Observed, Seen, SessionState
+from gascity.core.decision import Surplus, Unwanted, Wanted, Wish
+from gascity.core.draining import acknowledged, asked
+from gascity.core.memory import DRAINED, Memory
+from gascity.core.model import AgentSpec, Desired, declared
+from gascity.core.observed import CITY_ID, Alive, Observed, Seen, SessionState
 from gascity.core.views import State
+from gascity.screens.reading import Kind
 
 WANTED = Wanted()
+ENDING = Unwanted(State.STOPPED, "the city is being stopped")
 NOT_NEEDED = "the pool does not need it"
 
 
@@ -20,6 +23,9 @@ def wishes(
     desired: Desired, observed: Observed, memory: Memory
 ) -> Iterator[tuple[AgentSpec, Wish]]:
     """Yield every agent there can be, with what is wished of it now."""
+    if desired.ending:
+        yield from ((spec, ENDING) for spec in declared(desired))
+        return
     for spec in desired.agents:
         yield spec, _own_wish(spec, memory) or WANTED
     for pool in desired.pools:
@@ -34,11 +40,15 @@ def wishes(
             yield spec, _own_wish(spec, memory) or wish
 
 
-def _own_wish(spec: AgentSpec, memory: Memory) -> Unwanted | None:
+def _own_wish(spec: AgentSpec, memory: Memory) -> Unwanted | Surplus | None:
     if spec.suspended:
         return Unwanted(State.SUSPENDED, "suspended in the city file")
-    held = memory.of(spec.session).held
-    return Unwanted(State.STOPPED, held) if held else None
+    known = memory.of(spec.session)
+    if known.held:
+        return Unwanted(State.STOPPED, known.held)
+    if known.drained:
+        return Surplus("a person asked it to drain", spec.drain_timeout, DRAINED)
+    return None
 
 
 def _member_state(
@@ -52,10 +62,16 @@ def _member_state(
     ours = state.meta.get(CITY_ID) == desired.city_id
     return pools.MemberState(
         alive=ours and isinstance(state.life, Alive),
-        draining=state.meta.get(DRAIN) == state.run,
-        drained=state.meta.get(DRAINED) == state.run,
+        draining=asked(state),
+        drained=acknowledged(state),
         attached=state.attached > 0,
+        working=_works(state, observed),
     )
+
+
+def _works(state: SessionState, observed: Observed) -> bool:
+    shown = observed.shown.get(state.name)
+    return shown is not None and shown.run == state.run and shown.reading.kind is Kind.WORKING
 
 
 def learn_demand(desired: Desired, observed: Observed, memory: Memory) -> Memory:

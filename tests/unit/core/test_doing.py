@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from gascity.core.actions import Action, Alert, Dismiss, Nudge
-from gascity.core.decide import Wanted, decide
+from gascity.core.decide import decide
+from gascity.core.decision import Surplus
 from gascity.core.doing import BLOCKED_AFTER, MOST_TRIES, Doing, doing
 from gascity.core.memory import FRESH, AgentMemory, Memory, after_start
 from gascity.core.model import AgentSpec
@@ -245,11 +246,10 @@ def test_trouble_of_an_agent_that_drains_is_told() -> None:
 
     decision = decide(
         spec,
-        Wanted(),
+        Surplus("it is not needed", 60.0),
         state,
         memory,
         city_id="c",
-        waits_for="",
         now=NOW,
         shown=shown(Kind.WAITING),
     )

@@ -40,6 +40,12 @@ def with_meta(state: SessionState, **values: str) -> SessionState:
     return replace(state, meta={**state.meta, **values})
 
 
+def seen_twice(*states: SessionState, **city: object) -> Plan:
+    first = decided(*states, **city)  # type: ignore[arg-type]  # as `decided` takes it
+    assert not any(action for action in first.actions if not isinstance(action, Start))
+    return decided(*states, **city | {"memory": first.memory, "now": 1002.0})  # type: ignore[arg-type]
+
+
 def decided(
     *states: SessionState,
     specs: tuple[AgentSpec, ...] = (MAYOR,),
@@ -103,7 +109,7 @@ def test_a_provider_that_was_not_asked_is_not_known_either() -> None:
 
 
 def test_what_is_no_longer_declared_is_stopped() -> None:
-    result = decided(session(), specs=())
+    result = seen_twice(session(), specs=())
 
     assert doing(result) == [("Stop", "s-mayor")]
 
@@ -303,7 +309,7 @@ def test_a_draining_member_is_called_back_when_it_is_needed_again() -> None:
 def test_a_member_beyond_a_lowered_maximum_drains_too() -> None:
     smaller = replace(CREW, max=2, members=MEMBERS[:2])
 
-    result = decided(session(MEMBERS[2]), specs=(), pools=(smaller,), demand={"crew": 0})
+    result = seen_twice(session(MEMBERS[2]), specs=(), pools=(smaller,), demand={"crew": 0})
 
     assert ("Drain", "s-crew-3") in doing(result)
     assert ("Stop", "s-crew-3") not in doing(result)
@@ -320,8 +326,10 @@ def test_an_agent_that_moves_to_another_provider_never_lives_twice() -> None:
     moved = replace(MAYOR, provider="there")
     observed = Observed({"here": Seen({"s-mayor": session()}), "there": Seen()})
 
-    result = plan(Desired("c", CITY, (moved,)), observed, Memory(), 1.0)
+    first = plan(Desired("c", CITY, (moved,)), observed, Memory(), 1.0)
+    result = plan(Desired("c", CITY, (moved,)), observed, first.memory, 3.0)
 
+    assert first.actions == ()
     assert [(type(a), a.provider) for a in result.actions if isinstance(a, Start | Stop)] == [
         (Stop, "here")
     ]
@@ -366,7 +374,7 @@ def test_a_stop_that_was_planned_is_no_crash_even_if_the_controller_dies_before_
 def test_a_pool_of_one_that_grows_lets_its_member_drain() -> None:
     alone = AgentSpec("crew", "s-crew", "here", "", "true", ".", "f1", pool="crew")
 
-    result = decided(session(alone), specs=(), pools=(CREW,), demand={"crew": 1})
+    result = seen_twice(session(alone), specs=(), pools=(CREW,), demand={"crew": 1})
 
     assert ("Drain", "s-crew") in doing(result)
 

@@ -1,0 +1,70 @@
+"""The brake after a mass death: many agents that died at once come back a few at a time.
+
+What kills half of a city at once (memory that ran out, a terminal server, a disk) may do it again
+if everything starts at the same moment. Single crashes are no concern of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gascity.core.actions import Alert, Event, EventType
+from gascity.core.decision import Wanted, Wish, lives
+from gascity.core.memory import AgentMemory, Memory
+from gascity.core.model import AgentSpec, Desired
+from gascity.core.observed import CITY_ID, Observed, Seen
+
+WITHIN = 10.0  # seconds
+FEWEST = 4  # deaths; fewer are single crashes, whatever share of the city they are
+AT_ONCE = 4  # agents on their way up while the brake is on
+
+Candidate = tuple[AgentSpec, Wish]
+
+
+def is_mass_death(
+    candidates: Iterable[Candidate],
+    wanted: int,
+    desired: Desired,
+    observed: Observed,
+    memory: Memory,
+    now: float,
+) -> bool:
+    """Tell whether at least half of the wanted agents died within the last moments.
+
+    `candidates` are those that may die now. Only a death can put the brake on.
+    """
+    if not desired.brakes or wanted < FEWEST:
+        return False
+    dying = {
+        spec.session
+        for spec, wish in candidates
+        if isinstance(wish, Wanted) and _dies_now(spec, memory.of(spec.session), desired, observed)
+    }
+    if not dying and not memory.braked:
+        return False
+    earlier = sum(
+        agent.crashed_at is not None and now - WITHIN < agent.crashed_at <= now
+        for session, agent in memory.agents.items()
+        if session not in dying
+    )
+    return len(dying) + earlier >= max(FEWEST, (wanted + 1) // 2)
+
+
+def _dies_now(spec: AgentSpec, known: AgentMemory, desired: Desired, observed: Observed) -> bool:
+    """Tell whether this tick will count a crash of an agent that was alive before."""
+    seen = observed.providers.get(spec.provider)
+    if not known.run or spec.session in observed.busy or not isinstance(seen, Seen):
+        return False
+    state = seen.sessions.get(spec.session)
+    if state is None:
+        return known.run != known.counted
+    ours = state.meta.get(CITY_ID) == desired.city_id
+    return ours and not lives(state) and state.run != known.counted
+
+
+def told() -> tuple[Event, Alert]:
+    """Return what has to be said when the brake goes on."""
+    text = (
+        f"half of the agents or more died within {WITHIN:g} s: they come back {AT_ONCE} at a time"
+    )
+    return Event(EventType.CITY_BRAKED, message=text), Alert("mass-death", "", text)

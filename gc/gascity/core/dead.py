@@ -1,0 +1,114 @@
+"""An agent that should run and does not: when it may be started again, and how often.
+
+Crashes and failed starts are counted apart, and the stricter of the two counts. What ended because
+its limit was used up or its login was over did not crash: it waits until that may have passed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gascity.core import restarts
+from gascity.core.actions import Alert, Event, EventType, Start, Stop
+from gascity.core.decision import Decision, Permit, event, view
+from gascity.core.memory import AgentMemory, Excuse
+from gascity.core.model import AgentSpec
+from gascity.core.observed import Exited, SessionState
+from gascity.core.views import State
+
+_EXCUSED = {
+    Excuse.LIMITED: (State.LIMITED, "it ended when its limit was used up"),
+    Excuse.AUTH: (State.AUTH, "it ended when it was not logged in"),
+}
+
+
+def dead(
+    spec: AgentSpec, state: SessionState | None, memory: AgentMemory, permit: Permit, now: float
+) -> Decision:
+    """Decide about an agent that should run and does not."""
+    if memory.resume_at is not None and memory.resume_at > now:
+        return _excused(spec, state, memory, memory.resume_at)
+    match _verdict(spec, memory, now):
+        case restarts.Quarantine(until):
+            return _quarantined(spec, state, memory, until)
+        case restarts.Wait(until):
+            seen = view(spec, memory, State.BACKOFF, _past(memory), state, next_at=until)
+            return Decision(memory, seen, wake_at=until)
+        case restarts.Now():
+            pass
+    events: tuple[Event, ...] = ()
+    if memory.quarantined:
+        memory = replace(memory, quarantined=False)
+        events = (event(EventType.AGENT_RELEASED, spec, "", "the quarantine is over"),)
+    if permit.waits_for:
+        seen = view(spec, memory, State.STARTING, f"waits for {permit.waits_for}", state)
+        return Decision(memory, seen, events=events)
+    if memory.ended_at is not None and not permit.restarts:
+        why = f"{_past(memory)}; many died at once, so they come back a few at a time"
+        return Decision(memory, view(spec, memory, State.BACKOFF, why, state), events=events)
+    return _start(spec, state, memory, events, now)
+
+
+def _start(
+    spec: AgentSpec,
+    state: SessionState | None,
+    memory: AgentMemory,
+    events: tuple[Event, ...],
+    now: float,
+) -> Decision:
+    why = _past(memory) or "wanted by the city"
+    if memory.ended_at is not None:
+        memory = replace(
+            memory,
+            restarts=(*restarts.recent(memory.restarts, spec.restarts.window, now), now),
+            total_restarts=memory.total_restarts + 1,
+            ended_at=None,
+        )
+    if memory.resume_at is not None:
+        memory = replace(memory, resume_at=None, excuse="")
+    seen = view(spec, memory, State.STARTING, why, None)
+    start = Start(spec, why, ended_run=state.run if state is not None else "")
+    if state is None or isinstance(state.life, Exited):
+        return Decision(memory, seen, (start,), events)
+    clear = Stop(spec.session, spec.provider, spec.name, why)
+    return Decision(memory, seen, (clear, start), events)
+
+
+def _excused(
+    spec: AgentSpec, state: SessionState | None, memory: AgentMemory, until: float
+) -> Decision:
+    shown, why = _EXCUSED.get(Excuse(memory.excuse), (State.BACKOFF, "it waits"))
+    seen = view(spec, memory, shown, why, state, next_at=until)
+    return Decision(memory, seen, wake_at=until)
+
+
+def _verdict(spec: AgentSpec, memory: AgentMemory, now: float) -> restarts.Verdict:
+    """Take the stricter of what crashes and failed starts allow."""
+    failed = restarts.after_failures(memory.failures, spec.restarts, now, spec.session)
+    if memory.ended_at is None:
+        return failed
+    crashed = restarts.after_crash(
+        memory.restarts, memory.ended_at, spec.restarts, now, spec.session
+    )
+    strictness = {restarts.Now: 0, restarts.Wait: 1, restarts.Quarantine: 2}
+    return max(crashed, failed, key=lambda verdict: strictness[type(verdict)])
+
+
+def _quarantined(
+    spec: AgentSpec, state: SessionState | None, memory: AgentMemory, until: float
+) -> Decision:
+    why = f"{_past(memory)}, too often: {spec.restarts.max_restarts} restarts are used up"
+    quiet = memory.quarantined
+    memory = replace(memory, quarantined=True)
+    seen = view(spec, memory, State.QUARANTINED, why, state, next_at=until)
+    if quiet:
+        return Decision(memory, seen, wake_at=until)
+    told = event(EventType.AGENT_QUARANTINED, spec, memory.counted, why)
+    alert = Alert(f"quarantine:{spec.session}", spec.name, f"{spec.name} is quarantined: {why}")
+    return Decision(memory, seen, (alert,), (told,), wake_at=until)
+
+
+def _past(memory: AgentMemory) -> str:
+    if memory.last_failure and memory.failures:
+        return f"the start failed: {memory.last_failure}"
+    return f"it crashed: {memory.last_end}" if memory.ended_at is not None else ""

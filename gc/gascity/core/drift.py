@@ -1,0 +1,76 @@
+"""A living agent whose configuration changed: whether it is replaced now, later, or not at all.
+
+The change is told once. A person who is attached and a turn that is under way are waited for, at
+most `drift_patience`; others who are being replaced already, for as long as they need.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gascity.core.actions import Alert, Event, EventType
+from gascity.core.decision import Decision, Permit, event, replaced
+from gascity.core.draining import drain
+from gascity.core.memory import AgentMemory
+from gascity.core.model import AgentSpec, OnDrift
+from gascity.core.observed import CONFIG_HASH, SessionState, Shown
+from gascity.screens.reading import Kind
+
+CHANGED = "its configuration changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """It is not replaced now: why, and until when that is sure."""
+
+    why: str
+    until: float | None = None
+
+
+def has_drifted(spec: AgentSpec, state: SessionState) -> bool:
+    """Tell whether a session runs another configuration than the city's."""
+    return state.meta.get(CONFIG_HASH) != spec.fingerprint
+
+
+def notice(spec: AgentSpec, state: SessionState) -> tuple[Event, tuple[Alert, ...]]:
+    """Return what has to be said of a change, the first time it is seen."""
+    message = f"{CHANGED}; `gc diff {spec.name}` shows what"
+    told = event(EventType.AGENT_DRIFTED, spec, state.run, message)
+    if spec.on_drift is not OnDrift.NOTIFY:
+        return told, ()
+    text = f"{spec.name} runs on with its old configuration; `gc restart {spec.name}` replaces it"
+    return told, (Alert(f"drift:{spec.session}", spec.name, text),)
+
+
+def replacement(
+    spec: AgentSpec,
+    state: SessionState,
+    memory: AgentMemory,
+    permit: Permit,
+    shown: Shown | None,
+    now: float,
+) -> Decision | Waits:
+    """Replace an agent that drifted, or say what it waits for."""
+    if spec.on_drift is OnDrift.NOTIFY:
+        return Waits(f"{CHANGED}; `gc restart {spec.name}` replaces it")
+    if not memory.rolling or memory.rolling != state.run:
+        since = memory.drift_since if memory.drift_since is not None else now
+        until = since + spec.drift_patience
+        if (busy := _busy(state, shown)) and until > now:
+            return Waits(f"{CHANGED}; {busy}, so it waits", until)
+        if not permit.rolls:
+            return Waits(f"{CHANGED}; others are replaced first")
+        memory = replace(memory, rolling=state.run)
+    if spec.on_drift is OnDrift.DRAIN:
+        going = drain(spec, state, memory, CHANGED, spec.drain_timeout, now)
+        if isinstance(going, Decision):
+            return replace(going, view=replace(going.view, drift=True))
+        return replaced(spec, state, memory, f"{CHANGED}; {going}")
+    return replaced(spec, state, memory, CHANGED)
+
+
+def _busy(state: SessionState, shown: Shown | None) -> str:
+    if state.attached:
+        return "somebody is attached"
+    works = shown is not None and shown.run == state.run and shown.reading.kind is Kind.WORKING
+    return "it is working" if works else ""

@@ -1,0 +1,47 @@
+"""An agent that has done nothing for too long.
+
+Only one that stands at its prompt, with nobody there and nothing waiting for it, can be idle: an
+agent at work, or one that waits for a person, never is. Where neither its output nor its screen can
+be seen, nobody knows, and nothing is done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gascity.core.actions import EventType, Remind
+from gascity.core.decision import Decision, Unwanted, event, replaced, stopped, view
+from gascity.core.memory import AgentMemory
+from gascity.core.model import AgentSpec, OnIdle
+from gascity.core.observed import SessionState, Shown
+from gascity.core.views import State
+
+
+def idle_at(
+    spec: AgentSpec, state: SessionState, memory: AgentMemory, shown: Shown | None
+) -> float | None:
+    """Return when an agent that stands at its prompt will have been idle for too long."""
+    still = shown.still if shown is not None and shown.run == state.run else None
+    known = [time for time in (state.last_activity, still) if time is not None]
+    if spec.idle_timeout <= 0 or state.attached or not known:
+        return None
+    others = [time for time in (state.created, memory.idled_at) if time is not None]
+    return max(*known, *others) + spec.idle_timeout if others else max(known) + spec.idle_timeout
+
+
+def idled(spec: AgentSpec, state: SessionState, memory: AgentMemory, now: float) -> Decision:
+    """Do what is wanted about an agent that has been idle for too long."""
+    memory = replace(memory, idled_at=now)
+    why = f"it was idle for {spec.idle_timeout:g} s"
+    match spec.on_idle:
+        case OnIdle.RESTART:
+            memory = replace(memory, total_requests=memory.total_requests + 1)
+            decision = replaced(spec, state, memory, why)
+        case OnIdle.STOP:
+            down = f"{why}; `gc restart` starts it again"
+            memory = replace(memory, held=down)
+            decision = stopped(spec, Unwanted(State.STOPPED, down), state, memory)
+        case OnIdle.NUDGE:
+            remind = Remind(spec.session, spec.name, spec.hints.nudge, why)
+            decision = Decision(memory, view(spec, memory, State.READY, why, state), (remind,))
+    return replace(decision, events=(event(EventType.AGENT_IDLE, spec, state.run, why),))

@@ -1,0 +1,177 @@
+"""Order among agents, sessions nobody accounts for, and providers that are silent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gascity.core import silence
+from gascity.core.actions import Alert, Drain, EventType, Start, Stop, Undrain
+from gascity.core.memory import Memory, drain, undrain
+from gascity.core.model import AgentSpec, Desired, PoolSpec
+from gascity.core.observed import (
+    AGENT,
+    CITY_ID,
+    CONFIG_HASH,
+    DRAIN,
+    DRAINED,
+    RUN,
+    Alive,
+    Observation,
+    Observed,
+    Seen,
+    SessionState,
+    Shown,
+    Unseen,
+)
+from gascity.core.plan import Plan, plan
+from gascity.core.views import State
+from gascity.screens.reading import Kind, Reading
+
+CITY = "c0ffee"
+NOW = 1000.0
+
+
+def agent(name: str, *needs: str, pool: str = "") -> AgentSpec:
+    return AgentSpec(
+        name, f"gc-c-{name}", "here", "", "true", ".", "f", depends_on=needs, pool=pool
+    )
+
+
+def session(name: str, **meta: str) -> SessionState:
+    marks = {CITY_ID: CITY, AGENT: name, CONFIG_HASH: "f", RUN: f"r-{name}"}
+    return SessionState(f"gc-c-{name}", Alive(), meta=marks | meta)
+
+
+def look(desired: Desired, *sessions: SessionState, **more: object) -> Plan:
+    seen: Observation = Seen({state.name: state for state in sessions})
+    memory = more.pop("memory", Memory())
+    now = more.pop("now", NOW)
+    observed = Observed({"here": seen}, **more)  # type: ignore[arg-type]  # real fields
+    return plan(desired, observed, memory, now)  # type: ignore[arg-type]  # a memory, a time
+
+
+def stops(result: Plan) -> list[str]:
+    return [action.agent for action in result.actions if isinstance(action, Stop)]
+
+
+def starts(result: Plan) -> list[str]:
+    return [action.spec.name for action in result.actions if isinstance(action, Start)]
+
+
+CHAIN = Desired("c", CITY, (agent("db"), agent("api", "db"), agent("web", "api")))
+
+
+def test_starts_come_in_waves() -> None:
+    assert starts(look(CHAIN)) == ["db"]
+    assert starts(look(CHAIN, session("db"))) == ["api"]
+    assert starts(look(CHAIN, session("db"), busy={"gc-c-db": "starting"})) == []
+    assert starts(look(CHAIN, session("db"), session("api"))) == ["web"]
+
+
+def test_a_city_ends_in_the_reverse_order() -> None:
+    ending = replace(CHAIN, ending=True)
+    db, api, web = session("db"), session("api"), session("web")
+
+    assert stops(look(ending, db, api, web)) == ["web"]
+    assert stops(look(ending, db, api)) == ["api"]
+    assert stops(look(ending, db, api, busy={"gc-c-api": "stopping"})) == []
+    assert stops(look(ending, db)) == ["db"]
+    assert look(ending).actions == ()
+
+
+def test_a_pool_that_is_needed_ends_after_who_needs_it() -> None:
+    crew = PoolSpec("crew", 2, 2, (agent("crew-1", pool="crew"), agent("crew-2", pool="crew")))
+    ending = Desired("c", CITY, (agent("boss", "crew"),), (crew,), ending=True)
+
+    first = look(ending, session("boss"), session("crew-1"), session("crew-2"))
+
+    assert stops(first) == ["boss"]
+    assert stops(look(ending, session("crew-1"), session("crew-2"))) == ["crew-1", "crew-2"]
+
+
+def test_a_city_that_ends_has_no_patience_with_orphans_nor_with_what_it_cannot_resolve() -> None:
+    ending = Desired("c", CITY, unresolved={"gc-c-odd": "no prompt"}, ending=True)
+
+    assert sorted(stops(look(ending, session("old"), session("odd")))) == ["odd", "old"]
+
+
+def test_a_stranger_is_told_of_once_listed_and_left_alone_even_at_the_end() -> None:
+    stranger = SessionState("gc-c-guest", Alive(), meta={CITY_ID: "another"})
+    other = SessionState("notes", Alive())
+    desired = Desired("c", CITY)
+
+    first = look(desired, stranger, other)
+    again = look(desired, stranger, other, memory=first.memory)
+
+    assert first.foreign == again.foreign == (("here", "gc-c-guest"),)
+    assert [event.type for event in first.events] == [EventType.SESSION_FOREIGN]
+    assert (again.events, first.actions, again.actions) == ((), (), ())
+    assert look(replace(desired, ending=True), stranger, other).actions == ()
+    left = look(desired, memory=again.memory)
+    assert look(desired, stranger, memory=left.memory).events
+
+
+def test_an_orphan_that_is_declared_again_was_never_in_danger() -> None:
+    nobody = Desired("c", CITY)
+    declared = Desired("c", CITY, (agent("a"),))
+    first = look(nobody, session("a"))
+    assert first.actions == ()
+    assert first.wake_at is not None
+
+    back = look(declared, session("a"), memory=first.memory, now=NOW + 0.5)
+    assert back.memory.of("gc-c-a").orphan_since is None
+
+    again = look(nobody, session("a"), memory=back.memory, now=NOW + 100)
+    assert again.actions == ()
+    assert stops(look(nobody, session("a"), memory=again.memory, now=NOW + 102)) == ["a"]
+
+
+def test_a_silent_provider_is_told_of_after_a_while_and_once() -> None:
+    desired = Desired("c", CITY, (agent("a"),))
+
+    def silent(memory: Memory, now: float) -> Plan:
+        return plan(desired, Observed({"here": Unseen("no answer")}), memory, now)
+
+    first = silent(Memory(), NOW)
+    assert first.actions == ()
+    assert first.wake_at == NOW + silence.PATIENCE
+    late = silent(first.memory, NOW + silence.PATIENCE)
+    assert [type(action) for action in late.actions] == [Alert]
+    assert silent(late.memory, NOW + 1000).actions == ()
+
+    back = look(desired, session("a"), memory=late.memory, now=NOW + 1001)
+    assert back.memory.silent == {}
+
+
+def test_a_manual_drain_sticks_until_it_is_taken_back() -> None:
+    desired = Desired("c", CITY, (agent("a"),))
+    memory = drain(Memory(), "gc-c-a")
+
+    first = look(desired, session("a"), memory=memory)
+    assert [type(action) for action in first.actions] == [Drain]
+    asked = session("a", **{DRAIN: "r-a"})
+    still = look(desired, asked, memory=first.memory, now=NOW + 10)
+    assert still.actions == ()
+    assert still.views[0].state is State.DRAINING
+    done = session("a", **{DRAIN: "r-a", DRAINED: "r-a"})
+    assert stops(look(desired, done, memory=still.memory, now=NOW + 11)) == ["a"]
+    down = look(desired, memory=still.memory, now=NOW + 12)
+    assert down.actions == ()
+    assert "gc undrain" in down.views[0].reason
+
+    assert starts(look(desired, memory=undrain(down.memory, "gc-c-a"), now=NOW + 13)) == ["a"]
+    called_back = look(desired, asked, memory=undrain(still.memory, "gc-c-a"), now=NOW + 13)
+    assert [type(action) for action in called_back.actions] == [Undrain]
+
+
+def test_a_pool_lets_go_of_a_member_that_does_nothing_before_one_at_work() -> None:
+    members = tuple(agent(f"crew-{n}", pool="crew") for n in (1, 2, 3))
+    desired = Desired("c", CITY, pools=(PoolSpec("crew", 0, 3, members),))
+    working = Reading(Kind.WORKING, rule="spinner", evidence="", has_box=True)
+    screens = {f"gc-c-crew-{n}": Shown(f"r-crew-{n}", working, NOW, NOW) for n in (2, 3)}
+
+    result = look(
+        desired, *(session(f"crew-{n}") for n in (1, 2, 3)), demand={"crew": 2}, shown=screens
+    )
+
+    assert [a.agent for a in result.actions if isinstance(a, Drain)] == ["crew-1"]
