@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 Standings = list[dict[str, object]]
 SLACK = 10.0  # seconds that the controller may need besides those it waits
 LONGEST = 86_400.0
-_FORGOTTEN = {"quarantine": "released from quarantine", "crashes": "its crashes are forgotten"}
+_FORGOTTEN = {
+    "quarantine": "released from quarantine",
+    "crashes": "its crashes are forgotten",
+    "rest": "its rest is over",
+}
 
 
 def register(app: typer.Typer) -> None:

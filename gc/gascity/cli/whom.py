@@ -124,8 +124,8 @@ def should_drain(whom: Whom) -> Verdict:
 
         session, provider = whom.reach()
         state = flags.living(provider, session, whom.agent)
-        drains = flags.is_asked_to_drain(state, whom.run)
-        return Verdict(whom.agent, whom.run or state.run, drains)
+        run = whom.run or state.run
+        return Verdict(whom.agent, run, flags.should_drain(state, run))
     said = answered if isinstance(answered, dict) else {}
     return Verdict(whom.agent, str(said.get("run", "")), said.get("drain") is True)
 

@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gascity.agent import START_TIMEOUT, TIMEOUT
-from gascity.controller import flags
 from gascity.controller.message_requests import specs_of
 from gascity.controller.messages import Asked
-from gascity.core import changes
+from gascity.core import changes, draining
 from gascity.core.model import AgentSpec
-from gascity.core.observed import DRAIN, DRAINED, Alive, SessionState
+from gascity.core.observed import Alive, SessionState
 from gascity.core.views import State
 from gascity.core.wishes import NOT_NEEDED
 from gascity.errors import GascityError, StopTimedOut, UsageError
@@ -106,23 +105,25 @@ class ChangeRequests:
         state = self._alive(spec)
         if state is None:
             return self._is_down(spec)
-        asked = state.run in (state.meta.get(DRAIN), state.meta.get(DRAINED))
-        return asked and not self._controller.deeds.outran_a_look(spec.session)
+        told = draining.asked(state) or draining.acknowledged(state)
+        return told and not self._controller.deeds.outran_a_look(spec.session)
 
     def _is_down(self, spec: AgentSpec) -> bool:
         """Tell whether it is known not to run. A session that is being done to is not."""
         return self._alive(spec) is None and self._standing(spec)["state"] in DOWN
 
     def _is_free(self, spec: AgentSpec) -> bool:
-        """Tell whether nothing asks it to drain any more."""
+        """Tell whether it is not to drain any more, or drains for another reason than a person."""
         if spec.provider in self._controller.unseen():
             return False
         deeds = self._controller.deeds
         if spec.session in deeds.starting():
             return True
+        if deeds.in_hand(spec.session) or deeds.outran_a_look(spec.session):
+            return False
         state = self._alive(spec)
-        flagged = state is not None and flags.is_asked_to_drain(state)
-        return not (flagged or deeds.in_hand(spec.session) or deeds.outran_a_look(spec.session))
+        goes_on = state is None or not draining.asked(state)
+        return goes_on or self._standing(spec)["state"] == State.DRAINING
 
     def _alive(self, spec: AgentSpec) -> SessionState | None:
         state = self._controller.sessions().get(spec.session)

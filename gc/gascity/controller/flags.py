@@ -7,9 +7,9 @@ incarnation. Everything here asks the provider; the controller then acts on what
 from __future__ import annotations
 
 from gascity.agent import TIMEOUT
+from gascity.core.draining import asked
 from gascity.core.observed import (
     CITY_ID,
-    DRAIN,
     DRAINED,
     RESTART_REQUESTED,
     Alive,
@@ -19,10 +19,9 @@ from gascity.errors import GascityError, NotRunning, SessionNotFound
 from gascity.session.provider import SessionProvider
 
 
-def is_asked_to_drain(state: SessionState, run: str = "") -> bool:
-    """Tell whether this incarnation, or the one named `run`, should drain."""
-    wanted = run or state.run
-    return bool(wanted) and state.meta.get(DRAIN) == wanted
+def should_drain(state: SessionState, run: str) -> bool:
+    """Tell whether the incarnation `run`, which need not be the one that lives, should drain."""
+    return asked(state) and run == state.run
 
 
 def living(provider: SessionProvider, session: str, agent: str) -> SessionState:
@@ -40,7 +39,7 @@ def acknowledge(provider: SessionProvider, session: str, agent: str, run: str = 
     Raises GascityError, and touches nothing, when it is not the one that lives or was not asked to.
     """
     state = _the_one(provider, session, agent, run)
-    if not is_asked_to_drain(state):
+    if not asked(state):
         raise GascityError(
             f"{agent} was not asked to drain", hint="`gc drain-check` ends with 0 when it is"
         )
@@ -54,7 +53,7 @@ def request_restart(provider: SessionProvider, session: str, agent: str, run: st
     Raises GascityError, and touches nothing, when it is not the one that lives or has to drain.
     """
     state = _the_one(provider, session, agent, run)
-    if is_asked_to_drain(state):
+    if asked(state):
         raise GascityError(
             f"{agent} is asked to drain, so it is not replaced",
             hint="`gc drain-ack` says that its work is done",

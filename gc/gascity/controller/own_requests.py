@@ -55,8 +55,8 @@ class OwnRequests:
             state = self._controller.sessions().get(whom.session)
             if state is None or not isinstance(state.life, Alive):
                 return None
-            drains = flags.is_asked_to_drain(state, whom.run)
-            return {"agent": whom.agent, "run": whom.run or state.run, "drain": drains}
+            run = whom.run or state.run
+            return {"agent": whom.agent, "run": run, "drain": flags.should_drain(state, run)}
 
         if (answer := look()) is not None:
             asked.answer(answer)

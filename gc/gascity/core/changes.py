@@ -12,7 +12,6 @@ from gascity.core.actions import Event, EventType
 from gascity.core.memory import AgentMemory, Memory
 from gascity.core.model import AgentSpec
 
-DRAINED = "drained with `gc drain`; `gc undrain` brings it back"
 UNDRAINED = "a person took the drain back"
 RESET = "a person reset it"
 
@@ -34,7 +33,7 @@ def drain(memory: Memory, specs: Sequence[AgentSpec]) -> Change:
     events = []
     for spec in specs:
         if not memory.of(spec.session).drained:
-            events.append(_event(EventType.AGENT_HELD, spec, DRAINED))
+            events.append(_event(EventType.AGENT_HELD, spec, remembering.DRAINED))
         memory = remembering.drain(memory, spec.session)
     return memory, events
 
@@ -50,11 +49,12 @@ def undrain(memory: Memory, specs: Sequence[AgentSpec]) -> Change:
 
 
 def burden(agent: AgentMemory) -> str:
-    """Say what a reset forgets: "quarantine", "crashes", or "" where there is nothing."""
+    """Say what a reset forgets: "quarantine", "crashes", "rest", or "" where there is nothing."""
     if agent.quarantined:
         return "quarantine"
-    troubles = agent.restarts or agent.failures or agent.ended_at is not None
-    return "crashes" if troubles else ""
+    if agent.restarts or agent.failures or agent.ended_at is not None:
+        return "crashes"
+    return "rest" if agent.resume_at is not None else ""
 
 
 def _event(kind: EventType, spec: AgentSpec, message: str) -> Event:

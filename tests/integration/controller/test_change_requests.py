@@ -34,11 +34,6 @@ def flag(bench: Bench, key: str, value: str) -> None:
     bench.world.wake()
 
 
-def ask_to_drain(bench: Bench, running: Running) -> None:
-    flag(bench, DRAIN, run_of(running))
-    eventually(lambda: running.ask("drain_check", agent="mayor")["drain"])
-
-
 def quarantine(bench: Bench) -> Running:
     bench.world.failing = {SESSION: "has no bread"}
     running = bench.run(agent("mayor"))
@@ -165,21 +160,10 @@ def test_an_agent_is_told_to_drain_when_its_own_run_is_asked(bench: Bench) -> No
         "drain": False,
     }
 
-    ask_to_drain(bench, running)
+    running.ask("drain", agents=["mayor"])
 
     assert running.ask("drain_check", session=SESSION, agent="mayor", run=run)["drain"]
     assert not running.ask("drain_check", session=SESSION, agent="mayor", run="earlier")["drain"]
-
-
-def test_an_acknowledgement_is_a_flag_that_carries_the_run(bench: Bench) -> None:
-    running = lived(bench, "mayor")
-    run = run_of(running)
-    ask_to_drain(bench, running)
-
-    assert running.ask("drain_ack", session=SESSION, agent="mayor", run=run)["run"] == run
-
-    provider = bench.world.provider()
-    assert provider.get_meta(SESSION, DRAINED, timeout=1) in (run, None)  # None: stopped already
 
 
 def test_nobody_acknowledges_what_was_not_asked(bench: Bench) -> None:
@@ -253,7 +237,7 @@ def test_a_replacement_that_does_not_come_up_is_told(bench: Bench) -> None:
 
 def test_one_that_has_to_drain_is_not_replaced(bench: Bench) -> None:
     running = lived(bench, "mayor")
-    ask_to_drain(bench, running)
+    running.ask("drain", agents=["mayor"])
 
     with pytest.raises(GascityError, match="is asked to drain, so it is not replaced"):
         running.ask("request_restart", agent="mayor")

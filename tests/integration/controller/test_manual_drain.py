@@ -8,7 +8,7 @@ import pytest
 from tests.integration.controller.stage import Bench, Running, agent, up
 
 from gascity.core.actions import EventType
-from gascity.core.model import PoolSpec
+from gascity.core.model import OnDrift, PoolSpec
 from gascity.core.observed import DRAIN, DRAINED
 from gascity.errors import StopTimedOut
 from gascity.testing.eventually import eventually
@@ -146,3 +146,32 @@ def test_a_member_that_drains_by_hand_is_replaced_by_another(bench: Bench) -> No
     running.ask("drain_ack", agent="crew-1")
     eventually(lambda: "gc-c-crew-1" not in bench.world.sessions)
     assert running.states()["crew-2"] == "ready"
+
+
+def test_an_undrain_of_one_that_drains_for_its_pool_says_so(bench: Bench) -> None:
+    members = tuple(replace(agent(f"crew-{n}"), pool="crew") for n in (1, 2))
+    wanted = bench.folder / "wanted"
+    wanted.write_text("2")
+    bench.pools = (PoolSpec("crew", 0, 2, members, check=f"cat {wanted}"),)
+    running = bench.run()
+    eventually(up(running, "crew-1", "crew-2"))
+    wanted.write_text("1")
+    eventually(lambda: running.states() == {"crew-1": "ready", "crew-2": "draining"})
+
+    (one,) = running.ask("undrain", agents=["crew-2"])["agents"]
+
+    assert (one["state"], one["reason"]) == ("draining", "the pool does not need it")
+
+
+def test_one_that_was_asked_to_drain_for_its_new_configuration_comes_back(bench: Bench) -> None:
+    running = lived(bench)
+    run = run_of(running)
+    bench.end()
+    second = bench.run(agent("mayor", fingerprint="g", on_drift=OnDrift.DRAIN))
+    eventually(lambda: second.ask("drain_check", agent="mayor")["drain"])
+
+    second.ask("drain_ack", session=SESSION, agent="mayor", run=run)
+
+    eventually(lambda: run_of(second) not in ("", run))
+    eventually(up(second, "mayor"))
+    assert not second.told(EventType.SESSION_CRASHED)
