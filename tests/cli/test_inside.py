@@ -96,6 +96,35 @@ def test_a_member_that_drains_is_told_acknowledges_and_is_stopped(
     eventually(lambda: not lives(before[name] or 0), within=LIMIT)
 
 
+def test_a_member_that_is_no_longer_declared_can_acknowledge(
+    make_city: MakeCity, tmp_path: Path
+) -> None:
+    declared = HEAD + POOL.replace('check = "cat wanted"', "min = {size}")
+    city = make_city(declared.replace("max = 2", "max = 3").format(size=3))
+    controller = city.start()
+    me = self_of(city, "crew-3")
+    os.kill(controller, signal.SIGTERM)
+    eventually(lambda: not lives(controller), within=LIMIT)
+    city.write(declared.format(size=2))
+    city.ok("start", "--detach")
+
+    eventually(lambda: call(city, tmp_path, me, "drain-check").returncode == 0, within=LIMIT)
+    done = call(city, tmp_path, me, "drain-ack")
+
+    assert done.stdout == "crew-3: has drained; it is stopped now\n"
+    eventually(lambda: set(city.pids()) == {"crew-1", "crew-2"}, within=LIMIT)
+
+
+def test_the_demo_agent_acknowledges_when_it_is_told_to(make_city: MakeCity) -> None:
+    city = make_city(HEAD + '[[agents]]\nname = "talker"\nprovider = "demo"\n')
+    city.start()
+    city.ok("drain", "talker")
+    city.gc("nudge", "talker", "--raw", "/drain")  # it may end before the proof is read
+
+    assert "gc undrain" in city.wait_for("talker", "stopped")["reason"]
+    assert city.agents()["talker"]["restarts"] == 0
+
+
 def test_who_was_not_asked_cannot_acknowledge(city: City, tmp_path: Path) -> None:
     city.start()
     done = call(city, tmp_path, self_of(city, "a"), "drain-ack")

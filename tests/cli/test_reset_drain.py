@@ -114,6 +114,44 @@ def test_a_drain_without_a_controller_asks_the_agent_and_is_kept(city: City) -> 
     assert not memory_of(city, "a").drained
 
 
+def test_a_drained_agent_stays_down_whatever_happens_to_the_controller(city: City) -> None:
+    city.start()
+    assert city.ok("drain", "a") == "a: draining (a person asked it to drain)\n"
+    leave_agents_alone(city)
+    city.ok("start", "--detach")
+    city.wait_for("a", "draining")
+    city.ok("drain-ack", "a")
+    stopped = city.wait_for("a", "stopped")
+    leave_agents_alone(city)
+    city.ok("start", "--detach")
+    city.wait_for("b", "ready")
+
+    assert city.agents()["a"]["state"] == "stopped"
+    assert stopped["reason"] == "drained with `gc drain`; `gc undrain` brings it back"
+    assert city.ok("undrain", "a") == "a: starting (wanted by the city)\n"
+    city.wait_until_up()
+
+
+def test_a_wait_returns_when_all_are_down(make_city: MakeCity) -> None:
+    city = make_city(HEAD.replace("[daemon]", '[daemon]\ndrain_timeout = "1s"') + SLEEPERS)
+    city.start()
+    before = city.pids()
+
+    said = city.ok("drain", "a", "b", "--wait")
+
+    assert [line.partition(" (")[0] for line in said.splitlines()] == ["a: stopped", "b: stopped"]
+    assert not any(lives(before[name] or 0) for name in "ab")
+
+
+def test_a_wait_that_is_too_long_ends_with_124(city: City) -> None:
+    city.start()
+    done = city.gc("drain", "a", "--wait", "--timeout", "1s")
+
+    assert done.returncode == 124
+    assert done.stderr.startswith("error: not down in time: a\nhint: they go on draining")
+    assert city.agents()["a"]["state"] == "draining"
+
+
 def test_a_drain_of_what_is_down_is_kept_and_printed(city: City) -> None:
     city.ok("start", "--detach")
     city.wait_until_up()
