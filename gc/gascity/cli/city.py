@@ -1,4 +1,7 @@
-"""What the commands share: which city, which agents, and whom to ask."""
+"""What the commands share: which city, which agents, and whom to ask.
+
+Light until a city is read: agents ask in loops whether they should drain.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,15 @@ import difflib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gascity.cli.ask import ask_controller
 from gascity.config.find import find_city
-from gascity.core.model import AgentSpec, City, declared
 from gascity.errors import ConfigError, NotFound
 
 if TYPE_CHECKING:
     from gascity.core.memory import Memory
+    from gascity.core.model import AgentSpec, City
     from gascity.session.provider import SessionProvider
 
 
@@ -38,6 +40,8 @@ class Here:
 
     def load(self) -> City:
         """Read the city. Raises ConfigProblems."""
+        from pathlib import Path
+
         from gascity.controller.opening import read_city
 
         return read_city(Path(self.city_file))
@@ -114,6 +118,8 @@ def find_agent(city: City, name: str) -> AgentSpec:
 
 
 def _named(city: City, name: str) -> list[AgentSpec]:
+    from gascity.core.model import declared
+
     specs = list(declared(city.desired))
     for wanted in (
         [spec for spec in specs if spec.name == name],
