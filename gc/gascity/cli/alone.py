@@ -1,4 +1,4 @@
-"""Looking and stopping when no controller runs.
+"""Looking, stopping and changing one's mind when no controller runs.
 
 The city's lock is held while anything is changed, so that no controller starts in the meantime.
 """
@@ -8,22 +8,32 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gascity.agent import TIMEOUT
-from gascity.cli.city import Here
+from gascity.cli.city import Here, remembered
 from gascity.controller.lock import CityLock
 from gascity.controller.observe import look, seen_sessions
 from gascity.controller.opening import open_providers
 from gascity.controller.place import Place
 from gascity.controller.status import status_document
+from gascity.core import by_hand
 from gascity.core.actions import Event, EventType, Start
 from gascity.core.memory import HELD, Memory, after_stop, hold
 from gascity.core.model import AgentSpec, City, Desired, declared
 from gascity.core.naming import city_id
-from gascity.core.observed import CITY_ID, Observation, Observed, SessionState, Unseen
+from gascity.core.observed import (
+    CITY_ID,
+    DRAIN,
+    DRAINED,
+    Alive,
+    Observation,
+    Observed,
+    SessionState,
+    Unseen,
+)
 from gascity.core.plan import Plan, plan
 from gascity.core.views import AgentView, State
 from gascity.errors import ConfigError, ProviderUnavailable
@@ -32,11 +42,13 @@ from gascity.session.provider import SessionProvider
 if TYPE_CHECKING:
     from gascity.journal.store import Journal
 
+Changing = Callable[[Memory, Sequence[AgentSpec]], by_hand.Change]
+
 
 def look_around(city: City) -> Plan:
     """Return what a controller would do now. Changes nothing."""
     place = Place(city.root)
-    memory = _remembered(place)
+    memory = remembered(place.journal)
     providers = open_providers(city, place, memory)
     try:
         observed = Observed(_observe(city, providers))
@@ -103,6 +115,46 @@ def stop_agents(here: Here, specs: Sequence[AgentSpec]) -> None:
         journal.record(time.time(), [], memory)
 
 
+def reset_agents(here: Here, specs: Sequence[AgentSpec]) -> Memory:
+    """Forget these agents' crashes and failed starts; return what was remembered before."""
+    city = here.load()
+    with _held(city) as (_, journal):
+        before = journal.remembered()
+        memory, events = by_hand.reset(before, specs)
+        journal.record(time.time(), events, memory)
+    return before
+
+
+def drain_agents(here: Here, specs: Sequence[AgentSpec]) -> None:
+    """Have these agents drain: they are asked now, and stay down under the next controller."""
+    with _flagging(here, specs, by_hand.drain) as sessions:
+        for provider, state in sessions:
+            if isinstance(state.life, Alive):
+                provider.set_meta(state.name, DRAIN, state.run, timeout=TIMEOUT)
+
+
+def undrain_agents(here: Here, specs: Sequence[AgentSpec]) -> None:
+    """Have these agents go on, or come back under the next controller."""
+    with _flagging(here, specs, by_hand.undrain) as sessions:
+        for provider, state in sessions:
+            for key in (DRAINED, DRAIN):
+                provider.remove_meta(state.name, key, timeout=TIMEOUT)
+
+
+@contextlib.contextmanager
+def _flagging(
+    here: Here, specs: Sequence[AgentSpec], change: Changing
+) -> Iterator[list[tuple[SessionProvider, SessionState]]]:
+    """Keep a change, then give the agents' sessions. Raises ProviderUnavailable after keeping."""
+    city = here.load()
+    wanted = {spec.session for spec in specs}
+    with _held(city) as (providers, journal):
+        memory, events = change(journal.remembered(), specs)
+        journal.record(time.time(), events, memory)
+        mine = _mine(city, _observe(city, providers))
+        yield [(providers[name], state) for name, state in mine if state.name in wanted]
+
+
 def _bare_city(root: str) -> City:
     """Return a city of which only the place is known."""
     name = os.path.basename(root)
@@ -165,15 +217,3 @@ def _stop_all(
     ]
     for failure in failures:
         raise failure
-
-
-def _remembered(place: Place) -> Memory:
-    if not os.path.exists(place.journal):
-        return Memory()
-    from gascity.journal.store import Journal
-
-    journal = Journal(place.journal)
-    try:
-        return journal.remembered()
-    finally:
-        journal.close()

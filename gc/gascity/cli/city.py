@@ -1,4 +1,7 @@
-"""What the commands share: which city, which agents, and whom to ask."""
+"""What the commands share: which city, which agents, and whom to ask.
+
+Light until a city is read: agents ask in loops whether they should drain.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,24 @@ import difflib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gascity.cli.ask import ask_controller
 from gascity.config.find import find_city
-from gascity.core.model import AgentSpec, City, declared
 from gascity.errors import ConfigError, NotFound
 
 if TYPE_CHECKING:
+    from gascity.core.memory import Memory
+    from gascity.core.model import AgentSpec, City
     from gascity.session.provider import SessionProvider
 
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """The folder a command works for, as given with `-C`."""
+    """The folder a command works for; `given` says that it was named with `-C`."""
 
     folder: str = "."
+    given: bool = False
 
     @property
     def city_file(self) -> str:
@@ -36,6 +40,8 @@ class Here:
 
     def load(self) -> City:
         """Read the city. Raises ConfigProblems."""
+        from pathlib import Path
+
         from gascity.controller.opening import read_city
 
         return read_city(Path(self.city_file))
@@ -49,6 +55,21 @@ class Here:
         from gascity.controller.lock import holder
 
         return holder(os.path.join(self.state, "controller.lock"))
+
+
+def remembered(journal: str) -> Memory:
+    """Return what a city's journal holds; nothing where there is none."""
+    from gascity.core.memory import Memory
+
+    if not os.path.exists(journal):
+        return Memory()
+    from gascity.journal.store import Journal
+
+    opened = Journal(journal)
+    try:
+        return opened.remembered()
+    finally:
+        opened.close()
 
 
 def reach(here: Here, name: str) -> tuple[AgentSpec, SessionProvider]:
@@ -97,6 +118,8 @@ def find_agent(city: City, name: str) -> AgentSpec:
 
 
 def _named(city: City, name: str) -> list[AgentSpec]:
+    from gascity.core.model import declared
+
     specs = list(declared(city.desired))
     for wanted in (
         [spec for spec in specs if spec.name == name],

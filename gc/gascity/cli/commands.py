@@ -8,7 +8,18 @@ from typing import Annotated, Any
 import typer
 
 from gascity import __version__
-from gascity.cli import events, lifecycle, look, nudges, screens, setup, talk
+from gascity.cli import (
+    change,
+    drift,
+    events,
+    inside,
+    lifecycle,
+    look,
+    nudges,
+    screens,
+    setup,
+    talk,
+)
 from gascity.cli import explain as explaining
 from gascity.cli import reload as reloading
 from gascity.cli.city import Here
@@ -30,13 +41,13 @@ def _root(
         typer.Option(
             "-C", metavar="DIR", help="Work for the city of this folder.", show_default=False
         ),
-    ] = ".",
+    ] = "",
     _show_version: Annotated[
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    context.obj = Here(folder)
+    context.obj = Here(folder or ".", given=bool(folder))
 
 
 _typer = typer.Typer(
@@ -48,7 +59,20 @@ _typer = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _typer.callback()(_root)
-for module in (setup, lifecycle, reloading, look, events, explaining, talk, nudges, screens):
+for module in (
+    setup,
+    lifecycle,
+    change,
+    reloading,
+    look,
+    events,
+    drift,
+    explaining,
+    talk,
+    nudges,
+    screens,
+    inside,
+):
     module.register(_typer)
 
 

@@ -1,9 +1,9 @@
 """The commands typed most, answered without loading the command line.
 
-`gc stop` only asks a running controller, `gc start --detach` only starts one, and `gc status` looks
-by itself where there is none to ask: none of them needs options, help or completion. Whatever
-this module does not recognise to the letter goes the long way, which behaves the same; a test
-compares the two.
+`gc stop` only asks a running controller, `gc start --detach` only starts one, `gc status` looks by
+itself where there is none to ask, and agents call `gc drain-check` in loops: none of them needs
+options, help or completion. Whatever this module does not recognise to the letter goes the long
+way, which behaves the same; a test compares the two.
 """
 
 from __future__ import annotations
@@ -36,8 +36,20 @@ def answer(words: Sequence[str]) -> int | None:
             from gascity.cli.detach import start_detached
 
             return start_detached(folder)
+        case ["drain-check"] | ["drain-check", "-q" | "--quiet"]:
+            from gascity.cli.whom import Whom, should_drain
+
+            given = folder if words[0] == "-C" else ""
+            return print_drain(should_drain(Whom.meant(given)).drain, quiet=len(rest) > 1)
         case _:
             return None
+
+
+def print_drain(drain: bool, *, quiet: bool) -> int:
+    """Say whether an agent should drain; return the exit code that says the same."""
+    if not quiet:
+        sys.stdout.write("drain\n" if drain else "go on\n")
+    return Exit.OK if drain else Exit.FAILED
 
 
 def _folder(words: Sequence[str]) -> tuple[str, list[str]]:

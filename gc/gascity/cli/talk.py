@@ -155,7 +155,7 @@ def prime(
         raise UsageError("which agent?", hint="give its name, or call it from inside a session")
     here: Here = context.obj
     inside = os.environ.get("GC_CITY_PATH")
-    if here.folder == "." and agent is None and inside:
+    if not here.given and agent is None and inside:
         here = Here(inside)
     city = here.load()
     spec = find_agent(city, name)

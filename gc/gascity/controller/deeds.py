@@ -190,9 +190,9 @@ class Deeds:
             name for name, deeds in self._under_way.items() if any(deed.starts for deed in deeds)
         )
 
-    def outran_a_look(self) -> bool:
-        """Tell whether the last look is older than a deed, so that another one is needed."""
-        return bool(self._touched)
+    def outran_a_look(self, session: str = "") -> bool:
+        """Tell whether the last look is older than a deed, at this session or at any."""
+        return session in self._touched if session else bool(self._touched)
 
     def timers(self) -> Iterable[float]:
         """Return when sessions may be tried again."""

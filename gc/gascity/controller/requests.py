@@ -1,7 +1,8 @@
 """What people ask of a running controller, and when each question can be answered.
 
 Some are answered by the next tick (status), some when the world has come round (stop, restart),
-some by a worker (a nudge, see `message_requests`). Every one is answered: a condition that never
+some by a worker (a nudge, see `message_requests`; what agents say of themselves, see
+`own_requests`). Every one is answered: a condition that never
 comes true ends in an error at its deadline, and a question nobody can make sense of ends in one at
 once.
 """
@@ -14,8 +15,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gascity.agent import START_TIMEOUT, TIMEOUT
+from gascity.controller.change_requests import ChangeRequests, Late, Ready, silence
 from gascity.controller.message_requests import MessageRequests, specs_of
 from gascity.controller.messages import Answer, Asked
+from gascity.controller.own_requests import OwnRequests
 from gascity.controller.status import status_document
 from gascity.core import memory as remembering
 from gascity.core.actions import Event, EventType
@@ -27,7 +30,6 @@ from gascity.errors import GascityError, StopTimedOut, UsageError
 if TYPE_CHECKING:
     from gascity.controller.loop import Controller
 
-Ready = Callable[[], object | GascityError | None]
 STATUS_PATIENCE = 2.0  # then what is known already has to do
 RELOAD_PATIENCE = 30.0
 
@@ -39,7 +41,7 @@ class _Waiting:
     ready: Ready
     answer: Answer
     deadline: float
-    late: Callable[[], object | GascityError]
+    late: Late
 
 
 class Requests:
@@ -49,6 +51,8 @@ class Requests:
         self._controller = controller
         self._waiting: list[_Waiting] = []
         self._messages = MessageRequests(controller)
+        self._changes = ChangeRequests(controller, self._wait)
+        self._own = OwnRequests(controller, self._wait)
 
     def take(self, asked: Asked) -> None:
         """Answer now, or remember to."""
@@ -60,6 +64,8 @@ class Requests:
             "restart": self._restart,
             "reload": self._reload,
             **self._messages.methods,
+            **self._changes.methods,
+            **self._own.methods,
         }
         method = methods.get(asked.method)
         if method is None:
@@ -123,7 +129,7 @@ class Requests:
         def late() -> GascityError:
             left = ", ".join(sorted(controller.sessions())) or "none that can be seen"
             return StopTimedOut(
-                f"not all sessions have ended; left: {left}{_silent(controller)}",
+                f"not all sessions have ended; left: {left}{silence(controller)}",
                 hint="the controller goes on trying and leaves when all is gone",
             )
 
@@ -162,7 +168,7 @@ class Requests:
             return None if left() else {"stopped": [spec.name for spec in specs]}
 
         def late() -> GascityError:
-            return StopTimedOut(f"not known to be gone: {', '.join(left())}{_silent(controller)}")
+            return StopTimedOut(f"not known to be gone: {', '.join(left())}{silence(controller)}")
 
         patience = controller.city.daemon.shutdown_timeout + TIMEOUT
         self._wait(asked, ready, patience, late)
@@ -180,7 +186,7 @@ class Requests:
         asked: Asked,
         ready: Ready,
         patience: float,
-        late: Callable[[], object | GascityError],
+        late: Late,
     ) -> None:
         deadline = self._controller.now() + patience
         self._waiting.append(_Waiting(ready, asked.answer, deadline, late))
@@ -213,7 +219,7 @@ class _Restart:
     def late(self) -> GascityError:
         """Say that it took too long."""
         return GascityError(
-            f"not all of them came up in time{_silent(self._controller)}",
+            f"not all of them came up in time{silence(self._controller)}",
             hint="`gc status` shows how they stand",
         )
 
@@ -244,7 +250,3 @@ def _discreet(view: AgentView, controller: Controller) -> AgentView:
     if not view.reason:
         return view
     return replace(view, reason=controller.conceal(view.name, view.reason))
-
-
-def _silent(controller: Controller) -> str:
-    return "".join(f"; {name}: {why}" for name, why in controller.unseen().items())

@@ -11,6 +11,7 @@ import argparse
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ HELP = """\
 /crash [CODE]  end with an error, exit status CODE (1)
 /kill          end by SIGKILL
 /exit          end well
+/drain         say that the work is done, if it was asked to drain: `gc drain-ack`
 Anything else is work: it is answered after a moment. Esc or Ctrl-C interrupts it."""
 
 
@@ -175,6 +177,8 @@ class Agent:
                 os.kill(os.getpid(), signal.SIGKILL)
             case "/crash":
                 _crash(argument)
+            case "/drain":
+                self._screen.say(_acknowledge_drain())
             case _ if self._options.limit:
                 self._show_limit()
             case _:
@@ -218,6 +222,22 @@ class Agent:
 
     def _show_limit(self) -> None:
         self._screen.say(f"You've hit your usage limit · resets {self._options.limit}")
+
+
+def _acknowledge_drain() -> str:
+    """Have `gc`, by the name that no other program has, tell the controller; return its words."""
+    try:
+        done = subprocess.run(
+            ["gascity", "drain-ack"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+    except OSError as problem:
+        return f"gascity cannot be run: {problem.strerror}"
+    return done.stdout.strip()
 
 
 def _crash(argument: str) -> None:

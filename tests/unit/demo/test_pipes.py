@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -156,3 +158,35 @@ def test_a_closed_output_is_no_traceback() -> None:
 
     assert complaints == b""
     assert agent.returncode == 1
+
+
+def test_a_drain_that_nobody_asked_for_is_answered_by_gc(tmp_path: Path) -> None:
+    folder = os.path.dirname(sys.executable)
+    env = {"PATH": f"{folder}:{os.environ['PATH']}", "GC_AGENT": "nobody"}
+    done = subprocess.run(
+        [sys.executable, "-m", "gascity.demo", "--trust"],
+        input="/drain\nhello\n",
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert "error: there is no city.toml in" in done.stdout
+    assert 'You said: "hello"' in done.stdout
+
+
+def test_a_drain_without_gc_is_said() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "gascity.demo", "--trust"],
+        input="/drain\n",
+        env={"PATH": "/nowhere"},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert "gascity cannot be run: No such file or directory" in done.stdout
