@@ -33,6 +33,7 @@ from gascity.session.startup import bring_up
 from gascity.session.terminal import Terminal
 from gascity_tmux import keys, layout, meta, panes, screen
 from gascity_tmux.connection import Lost
+from gascity_tmux.leftovers import leftovers
 from gascity_tmux.making import Maker
 from gascity_tmux.panes import Pane
 from gascity_tmux.program import OLDEST, version
@@ -150,6 +151,7 @@ class Provider(SessionProvider):
     def observe(self, *, timeout: float) -> Mapping[str, SessionState]:
         """Return every session in one round trip, and a second one for metadata that changed."""
         states = self._view.states(time.monotonic() + timeout)
+        states |= leftovers(self._home, self.context.city_id, states)
         if self._deaths is not None:
             living = [state.process for state in states.values() if isinstance(state.life, Alive)]
             self._deaths.expect(process for process in living if process is not None)

@@ -19,6 +19,7 @@ from tests.integration.tmux.conftest import (
     outer_env,
 )
 
+from gascity.core.observed import Exited
 from gascity.errors import ProviderUnavailable
 from gascity.session.provider import Delivery
 from gascity.testing.eventually import eventually
@@ -55,7 +56,7 @@ def test_killed_server_is_an_outage_once_and_then_an_empty_city(city: City) -> N
     with pytest.raises(ProviderUnavailable, match="went away"):
         provider.observe(timeout=LIMIT)
 
-    assert provider.observe(timeout=LIMIT) == {}
+    eventually(lambda: provider.observe(timeout=LIMIT) == {})
 
 
 def test_killed_server_wakes_the_watch(city: City) -> None:
@@ -93,13 +94,38 @@ def test_killed_server_its_survivors_are_gone_after_the_next_start(city: City) -
     assert process is not None
     eventually(lambda: ignores_hangup(process.pid))
     kill_server(city)
-    eventually(lambda: is_known_to_be_empty(provider))
     assert lives(process.pid)
 
     provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
 
     assert not lives(process.pid)
     eventually(lambda: len(city.living()) == 1)
+
+
+def test_killed_server_its_survivors_are_seen_as_ended_until_they_are_stopped(city: City) -> None:
+    provider = city.provider()
+    env = {"GC_AGENT": "dir/a", "GC_RUN": "run-1"}
+    provider.start("a", city.config(f"{STUBBORN} # stubborn", env=env), timeout=LIMIT)
+    provider.start("b", city.config("sleep 1000"), timeout=LIMIT)
+    process = provider.observe(timeout=LIMIT)["a"].process
+    assert process is not None
+    eventually(lambda: ignores_hangup(process.pid))
+    kill_server(city)
+
+    eventually(lambda: seen_after_the_outage(provider) == {"a"})
+    left = provider.observe(timeout=LIMIT)["a"]
+    assert left.life == Exited()
+    assert left.meta == {"GC_CITY_ID": "id", "GC_AGENT": "dir/a", "GC_RUN": "run-1"}
+    provider.stop("a", grace=0.1, timeout=LIMIT)
+    assert not lives(process.pid)
+    assert provider.observe(timeout=LIMIT) == {}
+
+
+def seen_after_the_outage(provider: Provider) -> set[str]:
+    try:
+        return set(provider.observe(timeout=LIMIT))
+    except ProviderUnavailable:
+        return set()
 
 
 def ignores_hangup(pid: int) -> bool:
