@@ -1,8 +1,8 @@
 """What lives on of sessions that tmux no longer has.
 
-A server that is killed, or a person who closes a pane, takes only those programs along that end with
-their terminal. What survives is reported as a session that ended, which is what it is to whoever
-decides: the next start clears it away, or a stop, where none is wanted any more.
+A server that is killed, or a person who closes a pane, takes only those programs along that end
+with their terminal. What survives is reported as a session that ended, which is what it is to
+whoever decides: the next start clears it away, or a stop, where none is wanted any more.
 """
 
 from __future__ import annotations

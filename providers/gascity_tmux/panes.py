@@ -74,6 +74,14 @@ class Pane:
         """Whether its program runs."""
         return isinstance(self.life, Alive)
 
+    def only(self, *commands: str) -> str:
+        """Return the command that does these if the pane is still the one that was seen.
+
+        A new server counts anew: what had a number on the last one is somebody else's on this one.
+        """
+        same = f"#{{==:#{{{TOKEN}}},{self.token}}}"
+        return command("if-shell", "-F", "-t", self.id, same, " ; ".join(commands))
+
 
 def list_command(city_mark: str, name: str = "", session: str = "") -> str:
     """Return the command that lists the panes of a city, or of one of its sessions.

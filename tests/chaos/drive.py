@@ -11,6 +11,7 @@ import sqlite3
 import time
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tests.chaos.faults import FAULTS, edit_the_file
@@ -113,7 +114,7 @@ class Drive:
         if not world.controller_runs():
             self._start("settling: the controller is started again")
         for name in sorted(world.uncertain & world.expected()):
-            eventually(lambda name=name: world.gc("restart", name).returncode == 0, within=60.0)
+            eventually(partial(_is_restarted, world, name), within=60.0)
         world.uncertain.clear()
         began = time.monotonic()
         while True:  # ends with the run of the fault, or the patience
@@ -210,6 +211,10 @@ def _last_events(world: World) -> list[str]:
     except sqlite3.Error as problem:
         return [str(problem)]
     return ["  ".join(map(str, row)) for row in reversed(rows)]
+
+
+def _is_restarted(world: World, agent: str) -> bool:
+    return world.gc("restart", agent).returncode == 0
 
 
 def drive(folder: Path, seed: int, faults: int, *, reloads: bool) -> Report:

@@ -156,9 +156,12 @@ class Requests:
             ]
 
         def ready() -> object | None:
-            return None if left() else {"stopped": [spec.name for spec in specs]}
+            waits = left() or controller.journal.behind
+            return None if waits else {"stopped": [spec.name for spec in specs]}
 
         def late() -> GascityError:
+            if not left():
+                return _unwritten(controller, specs, "stopped, but the next controller starts them")
             return StopTimedOut(f"not known to be gone: {', '.join(left())}{_silent(controller)}")
 
         patience = controller.city.daemon.shutdown_timeout + TIMEOUT
@@ -187,6 +190,7 @@ class _Restart:
         self._controller = controller
         self._specs = specs
         self._old: dict[str, str] = {}
+        self._are_up = False
 
     def ready(self) -> object | GascityError | None:
         """Answer when every agent has a new incarnation, or one cannot have it."""
@@ -200,11 +204,14 @@ class _Restart:
         for standing in standings:
             if isinstance(standing, GascityError):
                 return standing
+        self._are_up = all(standings)
         done = {"restarted": [spec.name for spec in self._specs]}
-        return done if all(standings) else None
+        return done if self._are_up and not self._controller.journal.behind else None
 
     def late(self) -> GascityError:
         """Say that it took too long."""
+        if self._are_up:
+            return _unwritten(self._controller, self._specs, "up, but that is not written down")
         return GascityError(
             f"not all of them came up in time{_silent(self._controller)}",
             hint="`gc status` shows how they stand",
@@ -237,6 +244,15 @@ def _discreet(view: AgentView, controller: Controller) -> AgentView:
     if not view.reason:
         return view
     return replace(view, reason=controller.conceal(view.name, view.reason))
+
+
+def _unwritten(controller: Controller, specs: Sequence[AgentSpec], done: str) -> GascityError:
+    """Say that something was done and is not written down: a new controller undoes it."""
+    names = ", ".join(spec.name for spec in specs)
+    return GascityError(
+        f"{names}: {done}: {controller.journal.behind}",
+        hint="it is written as soon as that is possible; `gc doctor` looks at the folder",
+    )
 
 
 def _silent(controller: Controller) -> str:

@@ -61,8 +61,14 @@ class Journal:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._prepare()
+        except sqlite3.OperationalError as problem:  # full, read-only, in use: it may pass
+            raise GascityError(
+                f"{self._path} cannot be opened now: {problem}",
+                hint="is the disk full? The agents are not affected",
+            ) from problem
         except sqlite3.DatabaseError as problem:
             raise self._damaged(str(problem)) from problem
+        self.behind = ""  # why the last words could not be written
         self._saved = Memory()
         self.nudges = NudgeQueue(self._db)
 
@@ -86,10 +92,13 @@ class Journal:
             self._db.execute("COMMIT")
         except sqlite3.OperationalError as problem:  # locked, full, read-only: it may pass
             self._roll_back()
-            raise GascityError(f"{self._path} cannot be written now: {problem}") from problem
+            self.behind = f"{self._path} cannot be written now: {problem}"
+            raise GascityError(self.behind) from problem
         except (sqlite3.Error, ValueError) as problem:
             self._roll_back()
+            self.behind = f"{self._path} cannot be used: {problem}"
             raise self._damaged(str(problem)) from problem
+        self.behind = ""
         self._saved = memory
 
     def _roll_back(self) -> None:

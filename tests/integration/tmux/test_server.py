@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,12 +24,16 @@ from gascity.core.observed import Exited
 from gascity.errors import ProviderUnavailable
 from gascity.session.provider import Delivery
 from gascity.testing.eventually import eventually
+from gascity_tmux.connection import Connection
 from gascity_tmux.provider import Provider
+from gascity_tmux.wire import Block
 
 pytestmark = pytest.mark.tmux
 
 # Ends neither with its terminal nor when asked to.
 STUBBORN = "trap '' HUP TERM; while :; do sleep 0.1; done"
+# Takes note that it was asked to.
+SLOW = "trap '' HUP; trap 'touch asked' TERM; touch up; while :; do sleep 0.1; done"
 
 
 def kill_server(city: City) -> None:
@@ -126,6 +131,68 @@ def seen_after_the_outage(provider: Provider) -> set[str]:
         return set(provider.observe(timeout=LIMIT))
     except ProviderUnavailable:
         return set()
+
+
+def test_killed_server_a_stop_on_its_way_ends_nothing_on_the_next_one(city: City) -> None:
+    """Numbers of sessions and panes begin anew with each server."""
+    provider = city.provider()
+    provider.start("a", city.config(SLOW), timeout=LIMIT)
+    eventually((city.work / "up").exists)
+    stopping = threading.Thread(
+        target=provider.stop, args=("a",), kwargs={"grace": 2.0, "timeout": LIMIT}
+    )
+    stopping.start()
+    eventually((city.work / "asked").exists)
+    kill_server(city)
+    other = city.provider()
+    other.start("b", city.config("sleep 1000"), timeout=LIMIT)
+    process = other.observe(timeout=LIMIT)["b"].process
+    assert process is not None
+
+    stopping.join(LIMIT)
+
+    assert lives(process.pid)
+    assert city.sessions() == ["b"]
+
+
+def test_killed_server_a_start_on_its_way_ends_nothing_on_the_next_one(city: City) -> None:
+    provider = city.provider()
+    provider.start("a", city.config("true"), timeout=LIMIT)
+    eventually(lambda: city.ask("a", "#{pane_dead}") == "1")
+    before = provider._view.find("a", time.monotonic() + LIMIT)
+    assert before is not None
+    kill_server(city)
+    other = city.provider()
+    other.start("b", city.config("sleep 1000"), timeout=LIMIT)
+    assert city.ask("b", "#{session_id}") == before.session
+
+    with pytest.MonkeyPatch.context() as patch:  # it saw the session a moment before
+        patch.setattr(provider._maker, "_clear_the_ground", lambda *_: before)
+        provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+
+    assert city.sessions() == ["a", "b"]
+    assert set(other.observe(timeout=LIMIT)) == {"a", "b"}
+
+
+def test_a_start_that_is_cut_off_leaves_no_session_that_ended(city: City) -> None:
+    """Whoever replaces a session may be killed at any instant."""
+    provider = city.provider()
+    provider.start("a", city.config("true"), timeout=LIMIT)
+    eventually(lambda: city.ask("a", "#{pane_dead}") == "1")
+    asked = Connection.ask
+
+    def answer_and_die(self: Connection, *lines: str, deadline: float) -> list[Block]:
+        said = asked(self, *lines, deadline=deadline)
+        if any("new-session" in line for line in lines):
+            raise SystemExit
+        return said
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Connection, "ask", answer_and_die)
+        with pytest.raises(SystemExit):
+            provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+
+    assert city.sessions() == ["a"]
 
 
 def ignores_hangup(pid: int) -> bool:

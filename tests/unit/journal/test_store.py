@@ -65,6 +65,16 @@ def test_a_damaged_file_is_an_error_with_a_way_out(tmp_path: Path, content: byte
     assert path.read_bytes() == content
 
 
+def test_a_file_that_cannot_be_opened_now_is_not_called_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "city.db"
+    path.mkdir()
+
+    with pytest.raises(GascityError, match="cannot be opened now") as caught:
+        Journal(str(path))
+
+    assert "move it away" not in caught.value.hint
+
+
 def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "city.db"
     db = sqlite3.connect(path)
