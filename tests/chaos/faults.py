@@ -32,20 +32,25 @@ def _someone(world: World, rng: random.Random) -> Sleeper | None:
     return rng.choice(found) if found else None
 
 
+def _kill(world: World, one: Sleeper) -> None:
+    world.killed.add(one.process)
+    one.process.signal(signal.SIGKILL)
+
+
 # --- death
 
 
 def kill_an_agent(world: World, rng: random.Random) -> str | None:
     if (one := _someone(world, rng)) is None:
         return None
-    one.kill()
+    _kill(world, one)
     return f"killed {one.agent} ({one.pid})"
 
 
 def kill_many_agents(world: World, rng: random.Random) -> str | None:
     found = living(world.key)
     for one in found:
-        one.kill()
+        _kill(world, one)
     return f"killed all {len(found)} agents" if found else None
 
 
@@ -72,6 +77,7 @@ def kill_the_server(world: World, rng: random.Random) -> str | None:
     if server is None:
         return None
     world.foreign.clear()  # they end with it
+    world.killed_servers.add(server.pid)
     server.signal(signal.SIGKILL)
     return f"killed tmux ({server.pid})"
 
@@ -139,6 +145,7 @@ def edit_the_file(world: World, rng: random.Random) -> str:
         if kind == "env":
             changed = replace(program, env=program.env + 1)
         file = file.with_agent(name, changed)
+    world.excused.add(name)
     world.write(file)
     return f"edited the file: {kind} {name}{_take_up(world)}"
 
@@ -167,6 +174,7 @@ def _take_up(world: World) -> str:
 
 
 def change_the_pool(world: World, rng: random.Random) -> str:
+    world.excused.add(POOL)
     world.want(rng.randrange(LARGEST + 1))
     return f"the pool's check wants {world.wanted}"
 
@@ -227,6 +235,7 @@ def stop_an_agent(world: World, rng: random.Random) -> str | None:
         return None
     world.thaw()
     name = rng.choice(names)
+    world.excused.add(name)
     done = world.gc("stop", name)
     (world.held if done.returncode == 0 else world.uncertain).add(name)
     return f"gc stop {name}: {done.returncode} {done.stderr.strip()}"
@@ -238,6 +247,7 @@ def restart_an_agent(world: World, rng: random.Random) -> str | None:
         return None
     world.thaw()
     name = rng.choice(names)
+    world.excused.add(name)
     done = world.gc("restart", name)
     world.held.discard(name)
     if done.returncode != 0:

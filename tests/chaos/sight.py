@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,9 +30,10 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Sleeper:
-    """The living program of an agent: whose it is, and with what it was started."""
+    """The living program of an agent: whose it is, who started it, and with what."""
 
     process: Process
+    parent: int
     agent: str
     argument: str
     env: str
@@ -42,9 +42,6 @@ class Sleeper:
     @property
     def pid(self) -> int:
         return self.process.pid
-
-    def kill(self) -> None:
-        self.process.signal(signal.SIGKILL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +70,25 @@ def living(key: int) -> list[Sleeper]:
             words = Path(f"/proc/{pid}/cmdline").read_bytes()
             if not words.startswith(beginning):
                 continue
-            one = process(pid)
+            facts = _stat(pid)
             env = _environment(pid)
-            if one is not None and env:
+            if facts is not None and env:
                 argument = words.split(b"\0")[1].decode()
                 agent, version, run = (env.get(k, "") for k in ("GC_AGENT", "CHAOS_ENV", "GC_RUN"))
-                found.append(Sleeper(one, agent, argument, version, run))
+                one = Process(pid, facts[19])
+                found.append(Sleeper(one, int(facts[1]), agent, argument, version, run))
     return found
 
 
-def doubles(key: int) -> list[tuple[Sleeper, Sleeper]]:
-    """Return programs of one agent that live at the same time.
+def doubles(seen: Iterable[Sleeper]) -> list[tuple[Sleeper, Sleeper]]:
+    """Return programs of one agent that live at the same time, of those that were seen.
 
     The table is not read at one instant: the first of two is looked at again after the second was
     seen, so that a successor is not taken for a double.
     """
     first: dict[str, Sleeper] = {}
     found = []
-    for one in sorted(living(key), key=lambda sleeper: int(sleeper.process.started)):
+    for one in sorted(seen, key=lambda sleeper: int(sleeper.process.started)):
         other = first.setdefault(one.agent, one)
         if other is not one and other.process.lives() and one.process.lives():
             found.append((other, one))

@@ -16,7 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from tests.chaos.declared import POOL, pool_of
-from tests.chaos.sight import Foreign, Sleeper, doubles, living
+from tests.chaos.sight import Foreign, Process, Sleeper, doubles, living
 from tests.chaos.world import World
 
 PREFIX = "gc-chaos-"
@@ -33,6 +33,8 @@ class Watch:
         self._world = world
         self._trouble = threading.Event()
         self._over = threading.Event()
+        self._looking = threading.Lock()
+        self._known: dict[Process, Sleeper] = {}
         self.found: list[str] = []
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -48,11 +50,21 @@ class Watch:
 
     def _run(self) -> None:
         while not self._over.wait(GLANCE):
-            for first, second in doubles(self._world.key):
+            self.look()
+
+    def look(self) -> None:
+        """Look once."""
+        with self._looking:
+            seen = living(self._world.key)
+            for first, second in doubles(seen):
                 self._tell(f"two of {first.agent} live: {first} and {second}")
-            for one in list(self._world.foreign.values()):
-                if is_hurt(one) and self._world.foreign.get(one.name) is one:
-                    self._tell(f"a foreign session was ended: {one}")
+            for foreign in list(self._world.foreign.values()):
+                if is_hurt(foreign) and self._world.foreign.get(foreign.name) is foreign:
+                    self._tell(f"a foreign session was ended: {foreign}")
+            for one in self._known.values():
+                if not one.process.lives() and not self._world.may_have_ended(one):
+                    self._tell(f"a living agent was ended, for no reason: {one}")
+            self._known = {one.process: self._known.get(one.process, one) for one in seen}
 
     def _tell(self, text: str) -> None:
         at = time.monotonic() - self._world.began

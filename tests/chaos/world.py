@@ -18,8 +18,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.chaos.declared import FIRST, NAMES, POOL, Declared
-from tests.chaos.sight import Foreign, Process, living, named_in_environment, process
+from tests.chaos.declared import FIRST, NAMES, POOL, Declared, pool_of
+from tests.chaos.sight import (
+    Foreign,
+    Process,
+    Sleeper,
+    living,
+    named_in_environment,
+    process,
+)
 
 from gascity.testing.eventually import eventually
 
@@ -72,6 +79,9 @@ class World:
     wanted: int = 1
     held: set[str] = field(default_factory=set)
     uncertain: set[str] = field(default_factory=set)
+    excused: set[str] = field(default_factory=set)
+    killed: set[Process] = field(default_factory=set)
+    killed_servers: set[int] = field(default_factory=set)
     foreign: dict[str, Foreign] = field(default_factory=dict)
     frozen: dict[Process, float] = field(default_factory=dict)
     people: list[Person] = field(default_factory=list)
@@ -129,6 +139,15 @@ class World:
         """Return the agents that should run, without the pool's."""
         squatted = {one.agent for one in self.foreign.values()}
         return set(self.file.agents) - {POOL} - self.held - squatted
+
+    def may_have_ended(self, one: Sleeper) -> bool:
+        """Tell whether there is a reason for the end of a program: ours, or a person's wish."""
+        return (
+            one.process in self.killed
+            or pool_of(one.agent) in self.excused
+            or one.parent in self.killed_servers
+            or one.parent == 1  # first seen when its server was gone already
+        )
 
     def spare(self) -> list[str]:
         """Return the names that no agent has now."""

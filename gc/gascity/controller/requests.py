@@ -155,13 +155,14 @@ class Requests:
                 or controller.deeds.in_hand(spec.session)
             ]
 
-        def ready() -> object | None:
-            waits = left() or controller.journal.behind
-            return None if waits else {"stopped": [spec.name for spec in specs]}
+        def ready() -> object | GascityError | None:
+            if left():
+                return None
+            if controller.journal.behind:
+                return _unwritten(controller, specs, "stopped, but the next controller starts them")
+            return {"stopped": [spec.name for spec in specs]}
 
         def late() -> GascityError:
-            if not left():
-                return _unwritten(controller, specs, "stopped, but the next controller starts them")
             return StopTimedOut(f"not known to be gone: {', '.join(left())}{_silent(controller)}")
 
         patience = controller.city.daemon.shutdown_timeout + TIMEOUT
@@ -190,7 +191,6 @@ class _Restart:
         self._controller = controller
         self._specs = specs
         self._old: dict[str, str] = {}
-        self._are_up = False
 
     def ready(self) -> object | GascityError | None:
         """Answer when every agent has a new incarnation, or one cannot have it."""
@@ -204,14 +204,14 @@ class _Restart:
         for standing in standings:
             if isinstance(standing, GascityError):
                 return standing
-        self._are_up = all(standings)
-        done = {"restarted": [spec.name for spec in self._specs]}
-        return done if self._are_up and not self._controller.journal.behind else None
+        if not all(standings):
+            return None
+        if self._controller.journal.behind:
+            return _unwritten(self._controller, self._specs, "up, but that is not written down")
+        return {"restarted": [spec.name for spec in self._specs]}
 
     def late(self) -> GascityError:
         """Say that it took too long."""
-        if self._are_up:
-            return _unwritten(self._controller, self._specs, "up, but that is not written down")
         return GascityError(
             f"not all of them came up in time{_silent(self._controller)}",
             hint="`gc status` shows how they stand",
