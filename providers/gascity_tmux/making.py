@@ -14,7 +14,7 @@ from gascity.session import kin
 from gascity.session.kin import Kin
 from gascity.session.provider import CityContext
 from gascity_tmux import create, layout
-from gascity_tmux.connection import Lost
+from gascity_tmux.connection import Gone, Lost
 from gascity_tmux.create import Birth
 from gascity_tmux.panes import Pane
 from gascity_tmux.server import Server, scrub_lines
@@ -57,7 +57,7 @@ class Maker:
         try:
             failed = self._make(birth, lines, deadline)
             if failed is not None and "duplicate" in failed.text and ended is None:
-                self._view.do(create.aside_line(birth), deadline)
+                self._view.do(create.aside_line(birth), deadline, of=None)
                 failed = self._make(birth, lines, deadline)
             if failed is not None:
                 raise self._refusal(birth, failed, deadline)
@@ -136,7 +136,10 @@ class Maker:
         if ended is None or not ended.attached:
             return []
         asked = command("list-clients", "-t", ended.session, "-F", "#{client_name}")
-        answered = self._view.ask(asked, deadline=deadline)
+        try:
+            answered = self._view.ask(asked, deadline=deadline, of=ended)
+        except Gone:
+            return []
         return answered[0].text.split("\n") if answered and answered[0].ok else []
 
     def _refusal(self, birth: Birth, failed: Block, deadline: float) -> GascityError:

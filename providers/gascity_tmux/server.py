@@ -181,7 +181,7 @@ class Server:
             return None, connection.last_words
         finally:
             door.close()
-        self._process = processes.identify(pid)
+        self._process = connection.server = processes.identify(pid)
         self._finder.record.write(pid, self.socket)
         connection.ask(*scrub_lines(answered[-1]), deadline=deadline)
         return connection, ""

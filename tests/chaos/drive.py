@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from tests.chaos.faults import FAULTS, edit_the_file
+from tests.chaos.declared import pool_of
+from tests.chaos.faults import FAULTS, change_agent
 from tests.chaos.sight import living
 from tests.chaos.witness import Ledger, Watch, converged, nothing_is_left
 from tests.chaos.world import Person, World
@@ -170,12 +171,10 @@ class Drive:
         mine = f"=gc-chaos-{one.agent}"
         eventually(lambda: world.tmux("list-clients", "-t", mine), within=10.0)
         world.note(f"-- somebody looks at {one.agent} ({one.pid})")
-        said = edit_the_file(world, self._rng)
-        world.note(said)
+        world.note(change_agent(world, pool_of(one.agent), self._rng.choice(("command", "env"))))
         self.report.faults["edit_under_somebodys_eyes"] += 1
         until = time.monotonic() + ATTENTION
-        is_declared = one.agent in world.expected() or one.agent.startswith("crew-")
-        while is_declared and time.monotonic() < until:
+        while time.monotonic() < until:
             watch.hold(0.02)
             assert one.process.lives(), f"{one} was ended while somebody looked at it"
         person.leave()
@@ -184,6 +183,7 @@ class Drive:
 
     def _end(self, watch: Watch) -> None:
         world = self._world
+        world.excused |= set(world.file.agents)
         done = world.gc("stop")
         world.note(f"gc stop: {done.returncode} {done.stdout.strip()} {done.stderr.strip()}")
         assert done.returncode == 0, f"gc stop ended with {done.returncode}: {done.stderr}"

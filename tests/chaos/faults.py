@@ -133,21 +133,27 @@ def edit_the_file(world: World, rng: random.Random) -> str:
     if kind == "add" and spare:
         name = rng.choice(spare)
         number = int(name[1:])
-        file = file.with_agent(name, Program(number, rng.randrange(2, 9999), deaf=number % 2 == 1))
+        program = Program(number, rng.randrange(2, 9999), deaf=number % 2 == 1)
+        world.write(file.with_agent(name, program))
     elif kind == "remove" and len(names) > 2:
         name = rng.choice(names)
-        file = file.without(name)
+        world.excused.add(name)
         world.held.discard(name)
+        world.write(file.without(name))
     else:
-        name = POOL if kind == "pool" else rng.choice(names)
-        program = file.agents[name]
-        changed = replace(program, version=program.version % 9998 + 1)
-        if kind == "env":
-            changed = replace(program, env=program.env + 1)
-        file = file.with_agent(name, changed)
-    world.excused.add(name)
-    world.write(file)
+        return change_agent(world, POOL if kind == "pool" else rng.choice(names), kind)
     return f"edited the file: {kind} {name}{_take_up(world)}"
+
+
+def change_agent(world: World, name: str, kind: str) -> str:
+    """Change an agent's variables in the file, or else its command."""
+    program = world.file.agents[name]
+    changed = replace(program, version=program.version % 9998 + 1)
+    if kind == "env":
+        changed = replace(program, env=program.env + 1)
+    world.excused.add(name)
+    world.write(world.file.with_agent(name, changed))
+    return f"edited the file: {kind} of {name}{_take_up(world)}"
 
 
 def spoil_the_file(world: World, rng: random.Random) -> str:

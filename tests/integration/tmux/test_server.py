@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 from tests.integration.tmux.conftest import (
+    HANDED_OVER,
     LIMIT,
+    SCRIBE,
     City,
     frozen,
     lives,
@@ -172,6 +174,23 @@ def test_killed_server_a_start_on_its_way_ends_nothing_on_the_next_one(city: Cit
 
     assert city.sessions() == ["a", "b"]
     assert set(other.observe(timeout=LIMIT)) == {"a", "b"}
+
+
+def test_killed_server_a_terminal_of_it_is_never_one_of_the_next(city: City) -> None:
+    """A message may wait for its agent while the server is killed and another one started."""
+    provider = city.provider()
+    provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+    terminal = provider.terminal("a")
+    assert terminal is not None
+    kill_server(city)
+    city.provider().start("b", city.config(f"echo hello; {SCRIBE}"), timeout=LIMIT)
+    eventually(lambda: "hello" in provider.peek("b", 0, timeout=LIMIT))
+
+    assert not terminal.look(timeout=LIMIT).alive
+    terminal.paste("for a", timeout=LIMIT)
+    terminal.press(["Enter"], timeout=LIMIT)
+    assert provider.nudge("b", "for b", timeout=LIMIT).delivery in HANDED_OVER
+    eventually(lambda: city.heard() == ["for b"])
 
 
 def test_a_start_that_is_cut_off_leaves_no_session_that_ended(city: City) -> None:
