@@ -12,7 +12,7 @@ from gascity.errors import GascityError, SessionExists, StartFailed
 from gascity.session import kin
 from gascity.session.kin import Kin
 from gascity.session.provider import CityContext
-from gascity_tmux import create, layout
+from gascity_tmux import create, layout, screen
 from gascity_tmux.connection import Lost
 from gascity_tmux.create import Birth
 from gascity_tmux.panes import Pane
@@ -21,6 +21,7 @@ from gascity_tmux.view import View
 from gascity_tmux.wire import Block, command
 
 LEFTOVERS = 5.0  # seconds for the killed processes of an ended session to vanish
+KEPT_LINES = 200  # of what a replaced session showed
 
 
 class Maker:
@@ -31,6 +32,7 @@ class Maker:
         self._server = server
         self._view = view
         self._home = server.home
+        self._words: dict[str, str] = {}
 
     def create(self, name: str, config: SessionConfig, timeout: float) -> None:
         """Create a session in place of one that ended. Raises SessionExists or StartFailed."""
@@ -49,19 +51,34 @@ class Maker:
         )
         self._leave_trace(name)
         clients = self._clients_of(ended, deadline)
-        lines = [create.line(birth, self._server.settings, replaced=ended)]
-        if ended is not None:
-            lines += create.farewell_lines(birth, ended, clients)
+        line = create.line(birth, self._server.settings, replaced=ended)
         try:
-            failed = self._make(birth, lines, deadline)
+            failed = self._make(birth, line, deadline)
             if failed is not None and "duplicate" in failed.text and ended is None:
                 self._view.do(create.aside_line(birth), deadline)
-                failed = self._make(birth, lines, deadline)
+                failed = self._make(birth, line, deadline)
+            if ended is not None:
+                self.keep_words(ended, deadline)
             if failed is not None:
                 raise self._refusal(birth, failed, deadline)
+            if ended is not None:
+                self._bid_farewell(create.farewell_lines(birth, ended, clients), deadline)
         except GascityError:
             _remove_file(birth.script)
             raise
+
+    def keep_words(self, ended: Pane, deadline: float) -> None:
+        """Keep the last lines of a session that is being replaced."""
+
+        def ask(line: str) -> Sequence[Block]:
+            return self._view.ask(line, deadline=deadline)
+
+        with contextlib.suppress(GascityError):  # they are gone with their server
+            self._words[ended.name] = screen.last_lines(ask, ended.id, KEPT_LINES) or ""
+
+    def take_words(self, name: str) -> str:
+        """Return what was kept of the session that was replaced last, and forget it."""
+        return self._words.pop(name, "")
 
     def kin(self, name: str, pane: Pane | None) -> Kin:
         """Return how the processes of a session are recognised."""
@@ -92,18 +109,16 @@ class Maker:
 
     # --- how
 
-    def _make(self, birth: Birth, lines: Sequence[str], deadline: float) -> Block | None:
-        """Have it made by the first line; return what tmux said when it could not be."""
+    def _make(self, birth: Birth, line: str, deadline: float) -> Block | None:
+        """Have it made by a line; return what tmux said when it could not be."""
         while True:
             connection = self._server.connect(deadline=deadline, start=True)
             assert connection is not None  # noqa: S101  it was to be started
             try:
                 shown = connection.ask(command("show-environment", "-g"), deadline=deadline)
                 scrub = scrub_lines(shown[0])
-                answered = connection.ask(*scrub, lines[0], deadline=deadline)[len(scrub) :]
-                failed = next((block for block in answered if not block.ok), None)
-                if failed is None and lines[1:]:
-                    connection.ask(*lines[1:], deadline=deadline)
+                answered = connection.ask(*scrub, line, deadline=deadline)[len(scrub) :]
+                return next((block for block in answered if not block.ok), None)
             except Lost:
                 found = self._view.find(birth.name, deadline)  # it may have been done before
                 if found is None:
@@ -111,7 +126,10 @@ class Maker:
                 return (
                     None if found.token == birth.token else Block(ok=False, lines=(b"duplicate",))
                 )
-            return failed
+
+    def _bid_farewell(self, lines: Sequence[str], deadline: float) -> None:
+        with contextlib.suppress(Lost):  # then it is gone already
+            self._view.ask(*lines, deadline=deadline)
 
     def _clear_the_ground(self, name: str, deadline: float) -> Pane | None:
         """End what an earlier incarnation left; return its pane, if tmux still has it."""
@@ -121,7 +139,10 @@ class Maker:
         if found is not None and found.alive:
             raise SessionExists(f"session {name} exists already")
         until = min(deadline, time.monotonic() + LEFTOVERS)
-        survivors = kin.end({name: self.kin(name, found)}, kill_at=0.0, deadline=until)
+        relatives = self.kin(name, found)
+        if relatives.root is not None and not kin.remain(relatives, self._view.roots()):
+            return found
+        survivors = kin.end({name: relatives}, kill_at=0.0, deadline=until)
         for left in survivors.values():
             raise StartFailed(f"processes of the last session {name} do not end: {left}")
         return found

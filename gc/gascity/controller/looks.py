@@ -2,7 +2,8 @@
 
 What was seen last stands until the next answer, or until the time for that is up: then the
 provider is `Unseen`. A provider is never asked again while a question to it is open, so one that is
-stuck costs one thread.
+stuck costs one thread. What a provider tells unasked of some sessions that ended is laid over what
+was seen last: it says nothing of the others, and makes no look any newer.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from gascity.controller.observe import TIMEOUT, look
 from gascity.controller.workers import Workers
 from gascity.core.actions import Event, EventType
 from gascity.core.model import AgentSpec
-from gascity.core.observed import Observation, Seen, Unseen
-from gascity.session.provider import SessionProvider
+from gascity.core.observed import Observation, Seen, SessionState, Unseen
+from gascity.session.provider import SeenCallback, SessionProvider
 
 PACE = 0.025  # looks this far apart keep a burst of news from becoming a burst of looks
 HASTE = 0.002  # while the city ends, somebody waits for the last news
@@ -27,10 +28,14 @@ LIMIT = TIMEOUT + 1.0
 
 @dataclass(slots=True)
 class _Question:
-    """The state of one provider: `began` is when the last look at it began."""
+    """The state of one provider: `began` is when the last look at it began.
+
+    `rested` is when it was last asked or told something: the next look keeps its pace from there.
+    """
 
     due: bool = True
     began: float = 0.0
+    rested: float = 0.0
     is_open: bool = False
     given_up: bool = False
 
@@ -47,6 +52,7 @@ class Looks:
         self.seen: dict[str, Observation] = {}
         self.pace = PACE
         self._began: dict[str, float] = {}
+        self._ends: dict[str, dict[str, tuple[SessionState, float]]] = {}
         self._providers = providers
         self._specs = {
             name: [spec for spec in specs if spec.provider == name] for name in providers
@@ -64,16 +70,16 @@ class Looks:
         """Ask every provider that is due and may be asked."""
         now = time.monotonic()
         for name, question in self._questions.items():
-            if question.due and not question.is_open and now >= question.began + self.pace:
+            if question.due and not question.is_open and now >= question.rested + self.pace:
                 question.due, question.is_open, question.given_up = False, True, False
-                question.began = now
+                question.began = question.rested = now
                 self._workers.submit(partial(self._ask, name))
 
     def patience(self) -> float | None:
         """Return how long until something has to be done about a look; None: only when asked."""
         now = time.monotonic()
         moments = [
-            question.began + (LIMIT if question.is_open else self.pace) - now
+            (question.began + LIMIT if question.is_open else question.rested + self.pace) - now
             for question in self._questions.values()
             if (question.is_open and not question.given_up)
             or (question.due and not question.is_open)
@@ -97,6 +103,8 @@ class Looks:
         An answer to a look that began before the provider spoke unasked may be the older of the
         two: it is looked at again instead.
         """
+        if not looked.whole:
+            return self._take_ends(looked)
         question = self._questions[looked.provider]
         began = looked.told_at
         if began is None:
@@ -106,13 +114,50 @@ class Looks:
         if began < last and not isinstance(looked.observation, Unseen):
             question.due = question.due or looked.told_at is None
             return False
-        self.seen[looked.provider] = looked.observation
+        self.seen[looked.provider] = self._with_ends(looked.provider, looked.observation, began)
         self._began[looked.provider] = max(began, last)
         return True
 
-    def takes_words(self, provider: str) -> bool:
-        """Tell whether what a provider says unasked is all there is to know of its sessions."""
-        return not any(spec.hints.process_names for spec in self._specs[provider])
+    def listener(self, provider: str, wake: Callable[[], None]) -> SeenCallback:
+        """Return what a provider may call to say unasked how its sessions are.
+
+        Whether an agent's own process lives is not in that. So where there are names of processes,
+        its words only make it be asked, but for an end: that is an end whatever else lives.
+        """
+        enough = not any(spec.hints.process_names for spec in self._specs[provider])
+
+        def seen(sessions: Mapping[str, SessionState], at: float, *, whole: bool = True) -> None:
+            if enough or not whole:
+                self._post(Looked(provider, Seen(sessions), told_at=at, whole=whole))
+            else:
+                wake()
+
+        return seen
+
+    def _take_ends(self, looked: Looked) -> bool:
+        """Lay ends over what was seen last; without that, look instead."""
+        question, seen = self._questions[looked.provider], self.seen.get(looked.provider)
+        question.due = True
+        if not isinstance(seen, Seen) or not isinstance(looked.observation, Seen):
+            return False
+        at = looked.told_at or 0.0
+        ends = self._ends.setdefault(looked.provider, {})
+        ends |= {name: (state, at) for name, state in looked.observation.sessions.items()}
+        question.rested = time.monotonic()  # what is done about it comes before the next look
+        self.seen[looked.provider] = self._with_ends(looked.provider, seen, 0.0)
+        return True
+
+    def _with_ends(self, provider: str, seen: Observation, began: float) -> Observation:
+        """Return an answer with the ends that were told after its look began."""
+        told = self._ends.get(provider)
+        if not told or not isinstance(seen, Seen):
+            return seen
+        self._ends[provider] = later = {n: end for n, end in told.items() if end[1] >= began}
+        sessions = dict(seen.sessions)
+        for name, (state, _) in later.items():
+            if name in sessions and sessions[name].process == state.process is not None:
+                sessions[name] = state
+        return Seen(sessions)
 
     def began(self, provider: str) -> float:
         """Return when the look that gave the present answer of a provider began."""

@@ -39,7 +39,7 @@ from gascity.controller.workers import Workers
 from gascity.core.actions import Alert, Event, EventType, SessionAction
 from gascity.core.memory import Memory
 from gascity.core.model import City, Desired, declared
-from gascity.core.observed import CITY_ID, Observed, Seen, SessionState, Unseen
+from gascity.core.observed import CITY_ID, Observed, SessionState, Unseen
 from gascity.core.plan import Plan, plan
 from gascity.core.views import AgentView
 from gascity.journal.store import Journal
@@ -140,11 +140,8 @@ class Controller:
                 self._handle(self._inbox.get(timeout=HEARD))
 
     def _watch(self, name: str) -> Watch:
-        def seen(sessions: Mapping[str, SessionState], at: float) -> None:
-            self.post(Looked(name, Seen(sessions), told_at=at))
-
-        listens = self._looks.takes_words(name)
-        return self._providers[name].watch(self.wake, seen=seen if listens else None)
+        seen = self._looks.listener(name, self.wake)
+        return self._providers[name].watch(self.wake, seen=seen)
 
     def _receive(self) -> None:
         try:

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Protocol
 
 from gascity.core.model import SessionConfig
 from gascity.core.observed import Alive, Exited, SessionState
@@ -63,7 +64,16 @@ class CityContext:
     screens: RuleBook = field(default_factory=RuleBook)
 
 
-SeenCallback = Callable[[Mapping[str, SessionState], float], None]
+class SeenCallback(Protocol):
+    """Takes what a provider tells unasked of its sessions, and the monotonic moment it was true.
+
+    It tells of all of them or, where it is not `whole`, of some that ended and of no others.
+    """
+
+    def __call__(
+        self, sessions: Mapping[str, SessionState], at: float, *, whole: bool = True
+    ) -> None:
+        """Take the news; safe from any thread."""
 
 
 class Watch:
@@ -307,8 +317,8 @@ class SessionProvider(ABC):
         """Call `wake` from some thread soon after anything may have changed.
 
         A provider that is told everything may call `seen` instead, with what `observe` would have
-        answered and the monotonic moment of which that was true. The default calls `wake` every
-        `interval` seconds.
+        answered; one that knows for certain that some sessions ended, with those alone. The default
+        calls `wake` every `interval` seconds.
         """
         return _Ticking(wake, interval)
 
