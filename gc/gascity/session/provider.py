@@ -54,7 +54,8 @@ class CityContext:
 
     `state_dir` is the city's `.gc` folder; a provider makes a folder of its own in it.
     `settings` is its table `[session.NAME]`; `screens` are the rules its agents' screens are read
-    by, found by the backend that a session's metadata names.
+    by, found by the backend that a session's metadata names. `parallel` is the city's word on how
+    much may be done at once; None leaves it to the provider.
     """
 
     city: str
@@ -62,6 +63,7 @@ class CityContext:
     state_dir: str
     settings: Mapping[str, object]
     screens: RuleBook = field(default_factory=RuleBook)
+    parallel: int | None = None
 
 
 class SeenCallback(Protocol):
@@ -87,9 +89,13 @@ class SessionProvider(ABC):
     """Where sessions live."""
 
     name: str
+    parallel: int = 32
+    """How many sessions a controller starts here at once, and to how many it does other things."""
 
     def __init__(self, context: CityContext) -> None:
         self.context = context
+        if context.parallel is not None:
+            self.parallel = context.parallel
 
     @classmethod
     def unavailable(cls) -> str:
