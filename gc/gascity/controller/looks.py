@@ -21,7 +21,9 @@ from gascity.core.model import AgentSpec
 from gascity.core.observed import Observation, Seen, SessionState, Unseen
 from gascity.session.provider import SeenCallback, SessionProvider
 
-PACE = 0.025  # looks this far apart keep a burst of news from becoming a burst of looks
+PACE = 0.025  # looks this far apart keep a burst of news from becoming a burst of looks ...
+SHARE = 4  # ... and so many times as far as the last one took: what looks cost, deeds must wait for
+LONGEST = 0.25
 HASTE = 0.002  # while the city ends, somebody waits for the last news
 LIMIT = TIMEOUT + 1.0
 
@@ -31,11 +33,13 @@ class _Question:
     """The state of one provider: `began` is when the last look at it began.
 
     `rested` is when it was last asked or told something: the next look keeps its pace from there.
+    `took` is how long the last one took.
     """
 
     due: bool = True
     began: float = 0.0
     rested: float = 0.0
+    took: float = 0.0
     is_open: bool = False
     given_up: bool = False
 
@@ -70,7 +74,7 @@ class Looks:
         """Ask every provider that is due and may be asked."""
         now = time.monotonic()
         for name, question in self._questions.items():
-            if question.due and not question.is_open and now >= question.rested + self.pace:
+            if question.due and not question.is_open and now >= self._next(question):
                 question.due, question.is_open, question.given_up = False, True, False
                 question.began = question.rested = now
                 self._workers.submit(partial(self._ask, name))
@@ -79,12 +83,17 @@ class Looks:
         """Return how long until something has to be done about a look; None: only when asked."""
         now = time.monotonic()
         moments = [
-            (question.began + LIMIT if question.is_open else question.rested + self.pace) - now
+            (question.began + LIMIT if question.is_open else self._next(question)) - now
             for question in self._questions.values()
             if (question.is_open and not question.given_up)
             or (question.due and not question.is_open)
         ]
         return max(min(moments), 0.0) if moments else None
+
+    def _next(self, question: _Question) -> float:
+        """Return when the next look may begin."""
+        rest = min(SHARE * question.took, LONGEST) if self.pace >= PACE else 0.0
+        return question.rested + max(self.pace, rest)
 
     def silent(self) -> list[Looked]:
         """Return what has to be said for providers whose time is up."""
@@ -110,6 +119,7 @@ class Looks:
         if began is None:
             question.is_open = looked.still_open
             began = question.began
+            question.took = time.monotonic() - began
         last = self._began.get(looked.provider, 0.0)
         if began < last and not isinstance(looked.observation, Unseen):
             question.due = question.due or looked.told_at is None
