@@ -46,13 +46,26 @@ Changing = Callable[[Memory, Sequence[AgentSpec]], by_hand.Change]
 
 
 def look_around(city: City) -> Plan:
-    """Return what a controller would do now. Changes nothing."""
+    """Return what a controller would do now. Changes nothing.
+
+    It would look at an orphan twice; here one look has to do.
+    """
     place = Place(city.root)
     memory = remembered(place.journal)
     providers = open_providers(city, place, memory)
     try:
         observed = Observed(_observe(city, providers))
-        return plan(city.desired, observed, memory, time.time())
+        now = time.time()
+        first = plan(city.desired, observed, memory, now)
+        seen_before = {
+            name: replace(agent, orphan_since=0.0)
+            for name, agent in first.memory.agents.items()
+            if agent.orphan_since is not None
+        }
+        if not seen_before:
+            return first
+        aged = replace(memory, agents={**memory.agents, **seen_before})
+        return plan(city.desired, observed, aged, now)
     finally:
         for provider in providers.values():
             provider.close()
@@ -61,12 +74,12 @@ def look_around(city: City) -> Plan:
 def status_without_controller(here: Here) -> dict[str, object]:
     """Return the status document of a city that nobody keeps."""
     city = here.load()
-    return status_document(city.name, None, _views(city))
-
-
-def _views(city: City) -> tuple[AgentView, ...]:
-    """Return how the agents stand when nobody keeps them: what is down stays down."""
     seen = look_around(city)
+    return status_document(city.name, None, _views(seen), foreign=seen.foreign)
+
+
+def _views(seen: Plan) -> tuple[AgentView, ...]:
+    """Return how the agents stand when nobody keeps them: what is down stays down."""
     due = {action.session for action in seen.actions if isinstance(action, Start)}
     return tuple(
         replace(view, state=State.STOPPED, reason="no controller runs", next_at=None)

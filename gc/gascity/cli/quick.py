@@ -77,6 +77,7 @@ def print_status(document: dict[str, object], *, as_json: bool) -> None:
     headline, rows = render.status_rows(document)
     sys.stdout.write(headline + "\n" + render.older_city(document))
     render.table(render.STATUS_COLUMNS, rows, state=render.STATE_COLUMN)
+    sys.stdout.write(render.strangers(document))
 
 
 def _stop(folder: str) -> int | None:

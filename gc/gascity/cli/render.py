@@ -90,6 +90,16 @@ def older_city(document: Mapping[str, object]) -> str:
     )
 
 
+def strangers(document: Mapping[str, object]) -> str:
+    """Return the line that names sessions which look like ours and are not, if there are any."""
+    found = document.get("foreign")
+    names = [str(one["session"]) for one in found] if isinstance(found, list) else []
+    if not names:
+        return ""
+    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return f"not made by this city, and left alone: {shown}\n"
+
+
 STATUS_COLUMNS = ("AGENT", "STATE", "PID", "SINCE", "RESTARTS", "PROVIDER", "REASON")
 STATE_COLUMN = 1
 

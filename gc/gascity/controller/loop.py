@@ -34,6 +34,7 @@ from gascity.controller.observe import seen_sessions
 from gascity.controller.parts import Parts
 from gascity.controller.reload import Origin, Reloads
 from gascity.controller.requests import Requests
+from gascity.controller.slowness import TickBudget
 from gascity.core.actions import Alert, Event, EventType, Remind, SessionAction
 from gascity.core.memory import Memory
 from gascity.core.model import City, Desired
@@ -68,6 +69,7 @@ class Controller:
         self.city = city
         self.memory: Memory = journal.remembered()
         self.views: tuple[AgentView, ...] = ()
+        self.foreign: tuple[tuple[str, str], ...] = ()
         self.leaving = ""
         self._clock = clock or Clock()
         self.journal = journal
@@ -83,6 +85,7 @@ class Controller:
         self._closing = False
         self._before: Plan | None = None
         self._news = False
+        self._pace = TickBudget(lambda: self.city.daemon.tick_budget)
         self._paid_until = 0.0
         self._wake_at: float | None = None
         self._patrol_at = 0.0
@@ -256,14 +259,13 @@ class Controller:
     # --- plan
 
     def _tick(self) -> None:
+        began = time.monotonic()
         self._news = False
-        self._paid_until = max(self._paid_until, time.monotonic()) + PACE
+        self._paid_until = max(self._paid_until, began) + PACE
         now = self._clock.now()
         result = plan(self._desired(), self._observed(now), self.memory, now, self._before)
         self._before = result
-        if not self._closing:
-            self.memory = result.memory
-            self.views = result.views
+        self.memory, self.views, self.foreign = result.memory, result.views, result.foreign
         self._wake_at = result.wake_at
         self._record(result.events)
         self._write()  # what was counted is kept before it is acted on
@@ -284,6 +286,7 @@ class Controller:
         if self._closing and self._all_is_gone():
             self.leaving = "the city was stopped"
             self._requests.after_tick()
+        self._record(self._pace.judge(time.monotonic() - began, len(result.views)))
 
     def _desired(self) -> Desired:
         wanted = self.city.desired

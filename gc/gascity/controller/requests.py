@@ -111,7 +111,9 @@ class Requests:
         def ready() -> object:
             views = [_discreet(view, controller) for view in controller.views]
             problem = controller.reloads.problem
-            return status_document(controller.city.name, os.getpid(), views, problem)
+            return status_document(
+                controller.city.name, os.getpid(), views, problem, controller.foreign
+            )
 
         self._wait(asked, ready, STATUS_PATIENCE, ready)
 

@@ -9,11 +9,16 @@ from gascity.core.views import AgentView
 
 
 def status_document(
-    city: str, controller_pid: int | None, views: Iterable[AgentView], config_problem: str = ""
+    city: str,
+    controller_pid: int | None,
+    views: Iterable[AgentView],
+    config_problem: str = "",
+    foreign: Iterable[tuple[str, str]] = (),
 ) -> dict[str, object]:
     """Return the state of a city as plain JSON values. Its keys are a promise to scripts.
 
-    `config_problem` says why the controller keeps a city that is older than its file.
+    `config_problem` says why the controller keeps a city that is older than its file. `foreign` are
+    sessions with a name like ours, by provider, that this city did not make.
     """
     return {
         "city": city,
@@ -23,4 +28,5 @@ def status_document(
             "config_problem": config_problem or None,
         },
         "agents": [asdict(view) for view in views],
+        "foreign": [{"provider": provider, "session": name} for provider, name in foreign],
     }

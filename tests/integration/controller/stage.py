@@ -64,6 +64,7 @@ class Bench:
     make: type[FakeProvider] = FakeProvider
     pools: tuple[PoolSpec, ...] = ()
     screens: RuleBook = field(default_factory=RuleBook)
+    daemon: DaemonSettings = DaemonSettings(patrol_interval=0.2, shutdown_timeout=0.5)
     clock: Clock | None = None
 
     def run(self, *specs: AgentSpec) -> Running:
@@ -71,7 +72,7 @@ class Bench:
             name="c",
             root=str(self.folder),
             desired=Desired("c", CITY, specs, self.pools),
-            daemon=DaemonSettings(patrol_interval=0.2, shutdown_timeout=0.5),
+            daemon=self.daemon,
             screens=self.screens,
         )
         provider = self.make(CityContext("c", CITY, str(self.folder), {}), self.world)

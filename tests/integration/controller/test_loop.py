@@ -371,7 +371,7 @@ def test_what_a_person_asked_for_is_not_claimed_before_it_is_written(
     other = sqlite3.connect(tmp_path / "city.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
 
-    with pytest.raises(GascityError, match=r"mayor: stopped, but .* cannot be written now"):
+    with pytest.raises(GascityError, match=r"mayor: stopped, but .* cannot be used now"):
         running.ask("stop_agents", agents=["mayor"])
     assert "gc-c-mayor" not in bench.world.sessions
     other.execute("ROLLBACK")
