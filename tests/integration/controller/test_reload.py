@@ -348,6 +348,16 @@ def test_a_crash_on_a_provider_that_came_later_is_noticed(town: Town) -> None:
     assert [event.agent for event in running.told(EventType.SESSION_CRASHED)] == ["b"]
 
 
+def test_a_provider_whose_words_are_no_longer_enough_is_listened_to_anew(town: Town) -> None:
+    running = begun(town, entry("a"))
+    wakers = len(town.world._wakers)
+    town.write(entry("a", 'process_names = ["true"]'))
+    eventually(lambda: reloaded(running))
+    eventually(lambda: len(town.world._wakers) == wakers)
+
+    assert town.listens == [True, False]
+
+
 def test_a_provider_that_cannot_be_opened_is_a_reason_to_refuse(town: Town) -> None:
     running = begun(town, entry("a"))
     town.missing = "other"
