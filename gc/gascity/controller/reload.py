@@ -143,9 +143,11 @@ class Reloads:
         self._workers.submit(lambda: controller.post(job()))
 
     def _check(self) -> None:
-        if signed(self._sources) != self._signs:
-            self._controller.post(Changed())
-        self._checking = False
+        try:
+            if signed(self._sources) != self._signs:
+                self._controller.post(Changed())
+        finally:
+            self._checking = False
 
     def _take(self, read: Reloaded) -> None:
         self._reading = False

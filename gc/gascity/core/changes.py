@@ -95,12 +95,14 @@ def _entries(city: City) -> dict[str, _Entry]:
 
 
 def _alike(old: _Entry, new: _Entry, besides: tuple[str, ...]) -> bool:
+    """Tell whether two entries are equal, or differ in nothing but the fields named."""
+    if old == new or not besides:
+        return old == new
     match old, new:
         case AgentSpec(), AgentSpec():
             return old == replace(new, **{name: getattr(old, name) for name in besides})
         case PoolSpec(), PoolSpec() if len(old.members) == len(new.members):
-            patience = old.drain_timeout if besides else new.drain_timeout
-            own = replace(new, members=old.members, drain_timeout=patience)
+            own = replace(new, members=old.members, drain_timeout=old.drain_timeout)
             pairs = zip(old.members, new.members, strict=True)
             return old == own and all(_alike(one, other, besides) for one, other in pairs)
         case _:
