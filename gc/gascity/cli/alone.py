@@ -19,7 +19,7 @@ from gascity.controller.observe import look, seen_sessions
 from gascity.controller.opening import open_providers
 from gascity.controller.place import Place
 from gascity.controller.status import status_document
-from gascity.core import changes
+from gascity.core import by_hand
 from gascity.core.actions import Event, EventType, Start
 from gascity.core.memory import HELD, Memory, after_stop, hold
 from gascity.core.model import AgentSpec, City, Desired, declared
@@ -42,7 +42,7 @@ from gascity.session.provider import SessionProvider
 if TYPE_CHECKING:
     from gascity.journal.store import Journal
 
-Changing = Callable[[Memory, Sequence[AgentSpec]], changes.Change]
+Changing = Callable[[Memory, Sequence[AgentSpec]], by_hand.Change]
 
 
 def look_around(city: City) -> Plan:
@@ -120,14 +120,14 @@ def reset_agents(here: Here, specs: Sequence[AgentSpec]) -> Memory:
     city = here.load()
     with _held(city) as (_, journal):
         before = journal.remembered()
-        memory, events = changes.reset(before, specs)
+        memory, events = by_hand.reset(before, specs)
         journal.record(time.time(), events, memory)
     return before
 
 
 def drain_agents(here: Here, specs: Sequence[AgentSpec]) -> None:
     """Have these agents drain: they are asked now, and stay down under the next controller."""
-    with _flagging(here, specs, changes.drain) as sessions:
+    with _flagging(here, specs, by_hand.drain) as sessions:
         for provider, state in sessions:
             if isinstance(state.life, Alive):
                 provider.set_meta(state.name, DRAIN, state.run, timeout=TIMEOUT)
@@ -135,7 +135,7 @@ def drain_agents(here: Here, specs: Sequence[AgentSpec]) -> None:
 
 def undrain_agents(here: Here, specs: Sequence[AgentSpec]) -> None:
     """Have these agents go on, or come back under the next controller."""
-    with _flagging(here, specs, changes.undrain) as sessions:
+    with _flagging(here, specs, by_hand.undrain) as sessions:
         for provider, state in sessions:
             for key in (DRAINED, DRAIN):
                 provider.remove_meta(state.name, key, timeout=TIMEOUT)

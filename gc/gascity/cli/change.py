@@ -44,7 +44,7 @@ def reset(context: typer.Context, agents: AgentNames, as_json: AsJson = False) -
 
     def alone() -> Standings:
         from gascity.cli.alone import reset_agents
-        from gascity.core.changes import burden
+        from gascity.core.by_hand import burden
 
         specs = find_agents(here.load(), names)
         before = reset_agents(here, specs)

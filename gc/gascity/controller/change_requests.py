@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gascity.agent import START_TIMEOUT, TIMEOUT
 from gascity.controller.message_requests import specs_of
 from gascity.controller.messages import Asked
-from gascity.core import changes, draining
+from gascity.core import draining
 from gascity.core.model import AgentSpec
 from gascity.core.observed import Alive, SessionState
 from gascity.core.views import State
@@ -46,8 +46,8 @@ class ChangeRequests:
         controller = self._controller
         specs = specs_of(controller, asked.params)
         before = controller.memory
-        controller.remember(*changes.reset(before, specs))
-        was = {spec.session: changes.burden(before.of(spec.session)) for spec in specs}
+        controller.remember(*by_hand.reset(before, specs))
+        was = {spec.session: by_hand.burden(before.of(spec.session)) for spec in specs}
 
         def ready() -> object:
             return {
@@ -63,7 +63,7 @@ class ChangeRequests:
         specs = specs_of(controller, asked.params)
         until_gone = asked.params.get("wait") is True
         patience = _patience(asked.params) if until_gone else PATIENCE
-        controller.remember(*changes.drain(controller.memory, specs))
+        controller.remember(*by_hand.drain(controller.memory, specs))
         done = self._is_down if until_gone else self._is_asked
 
         def ready() -> object | None:
@@ -86,7 +86,7 @@ class ChangeRequests:
     def _undrain(self, asked: Asked) -> None:
         controller = self._controller
         specs = specs_of(controller, asked.params)
-        controller.remember(*changes.undrain(controller.memory, specs))
+        controller.remember(*by_hand.undrain(controller.memory, specs))
 
         def ready() -> object | None:
             return self._standings(specs) if all(map(self._is_free, specs)) else None
