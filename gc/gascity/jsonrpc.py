@@ -200,6 +200,78 @@ class Client:
             self._sock = None
 
 
+class Listener:
+    """Asks once over a Unix socket, and then hears what the other side sends of itself.
+
+    One thread. `fileno` can be waited for; `hear` returns what has come.
+    """
+
+    def __init__(self, path: str, method: str, params: Params, *, timeout: float) -> None:
+        """Ask; raises as `Client.call` does when the answer is not that it will be told."""
+        self._path = path
+        self._lines = Lines()
+        self._heard: list[Params] = []
+        deadline = time.monotonic() + timeout
+        try:
+            self._sock = unixsocket.connect(path, timeout=timeout)
+        except (FileNotFoundError, ConnectionRefusedError) as problem:
+            raise Unreachable(f"nobody listens on {path}") from problem
+        except OSError as problem:
+            raise Unanswered(f"no answer on {path}: {_reason(problem)}") from problem
+        try:
+            self._sock.sendall(request(method, params, 1))
+            while not self._heard:
+                self._sock.settimeout(_left(deadline))
+                self._heard += self._receive()
+            _result_of(self._heard.pop(0))
+        except OSError as problem:
+            self.close()
+            raise Unanswered(f"no answer on {path}: {_reason(problem)}") from problem
+        except BaseException:  # whatever it is: it is closed and raised again
+            self.close()
+            raise
+
+    def fileno(self) -> int:
+        """Return the descriptor that can be read when something has come."""
+        return self._sock.fileno()
+
+    @property
+    def pending(self) -> bool:
+        """Whether something has come with the answer already."""
+        return bool(self._heard)
+
+    def hear(self) -> list[Request]:
+        """Return what was sent, waiting for it if need be.
+
+        Raises Unanswered when the other side has hung up, RemoteError when it gives up.
+        """
+        try:
+            self._sock.settimeout(None)
+            bodies = self._heard or self._receive()
+        except OSError as problem:
+            raise Unanswered(f"no more from {self._path}: {_reason(problem)}") from problem
+        self._heard = []
+        for body in bodies:
+            if "method" not in body:
+                _result_of(body)
+        return [_notification(body) for body in bodies]
+
+    def close(self) -> None:
+        """Hang up."""
+        self._sock.close()
+
+    def _receive(self) -> list[Params]:
+        data = self._sock.recv(65536)
+        if not data:
+            raise ConnectionResetError("the other side hung up")
+        return [_read_answer(line) for line in self._lines.feed(data)]
+
+
+def _notification(body: Params) -> Request:
+    params = body.get("params")
+    return Request(str(body.get("method")), params if isinstance(params, dict) else {}, None)
+
+
 def _read_answer(line: bytes | None) -> Params:
     if line is None:
         raise ConnectionError(f"the answer is longer than {LONGEST_LINE} bytes")

@@ -14,6 +14,8 @@ ON_TMUX = ("send-messages", "answer-dialogs", "teach-a-screen")
 TOLD = [
     ROOT / "README.md",
     ROOT / "docs/tutorial/first-city.md",
+    ROOT / "docs/howto/change-a-running-city.md",
+    ROOT / "docs/howto/follow-events.md",
     ROOT / "docs/howto/drain-and-reset.md",
     *(pytest.param(ROOT / f"docs/howto/{n}.md", marks=pytest.mark.tmux) for n in ON_TMUX),
 ]

@@ -60,7 +60,7 @@ CITY = "c0ffee"
 POLICY = RestartPolicy(max_restarts=3, window=60.0)
 NAMES = ("mayor", "scout", "smith")
 PROVIDERS = ("here", "there")
-PARALLEL = 1
+PARALLEL = 2
 KINDS = (Kind.READY, Kind.WORKING, Kind.WAITING, Kind.LIMITED, Kind.AUTH)
 Planner = Callable[[Desired, Observed, Memory, float], Plan]
 Place = tuple[str, str]
@@ -128,6 +128,14 @@ class CityLife(RuleBasedStateMachine):
             idle_timeout=40.0,
             stall_timeout=60.0,
         )
+
+    @rule(fingerprint=st.sampled_from("ab"))
+    def edit_everybody(self, fingerprint: str) -> None:
+        """As a change of what all agents share does."""
+        for name, old in self.agents.items():
+            if old.fingerprint != fingerprint:
+                self.restarts.pop(old.session, None)
+            self.agents[name] = replace(old, fingerprint=fingerprint)
 
     @rule(name=st.sampled_from(NAMES), needs=st.sampled_from(NAMES))
     def add_dependency(self, name: str, needs: str) -> None:
@@ -356,7 +364,11 @@ class CityLife(RuleBasedStateMachine):
                 assert not (state and state.attached), "killed under somebody's eyes"
             if "no longer in the city file" in action.why or "smaller" in action.why:
                 assert key in self.undeclared, "ended an orphan at first sight"
-        rolling = [name for name, agent in self.memory.agents.items() if agent.rolling]
+        rolling = [
+            name
+            for name, agent in self.memory.agents.items()
+            if agent.rolling and name not in self.unresolved
+        ]
         assert len(rolling) <= PARALLEL, "replaced too many at once"
         assert len([name for name in rolling if "crew" in name]) <= 1, "rolled a whole pool"
         if result.memory.braked:
@@ -485,6 +497,7 @@ def draw(rng: random.Random, strategy_of: str) -> dict[str, object]:
             "on_drift": rng.choice(list(OnDrift)),
             "on_idle": rng.choice(list(OnIdle)),
         },
+        "edit_everybody": {"fingerprint": rng.choice("ab")},
         "add_dependency": {"name": name, "needs": rng.choice(NAMES)},
         "remove": {"name": name},
         "break_config": {"name": name, "broken": rng.random() < 0.5},
@@ -518,7 +531,16 @@ def draw(rng: random.Random, strategy_of: str) -> dict[str, object]:
 
 
 RULES = (
-    *("edit", "add_dependency", "remove", "break_config", "resize_pool", "demand_changes"),
+    *(
+        "edit",
+        "edit_everybody",
+        "edit_everybody",
+        "add_dependency",
+        "remove",
+        "break_config",
+        "resize_pool",
+        "demand_changes",
+    ),
     *("crash", "crash", "crash", "vanish", "inner_process_dies", "attach", "acknowledge_drain"),
     *("everything_dies", "its_screen_shows", "its_screen_shows", "its_screen_shows"),
     *("agent_asks_for_a_restart", "person_drains", "person_resets"),

@@ -8,8 +8,20 @@ from typing import Annotated, Any
 import typer
 
 from gascity import __version__
-from gascity.cli import change, drift, inside, lifecycle, look, nudges, screens, setup, talk
+from gascity.cli import (
+    change,
+    drift,
+    events,
+    inside,
+    lifecycle,
+    look,
+    nudges,
+    screens,
+    setup,
+    talk,
+)
 from gascity.cli import explain as explaining
+from gascity.cli import reload as reloading
 from gascity.cli.city import Here
 from gascity.errors import Exit, UsageError, explain
 
@@ -51,7 +63,9 @@ for module in (
     setup,
     lifecycle,
     change,
+    reloading,
     look,
+    events,
     drift,
     explaining,
     talk,

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gascity.cli import render
 from gascity.cli.city import Here, find_agents, names_meant
 from gascity.cli.detach import start_detached
 from gascity.cli.options import AgentNames, AsJson, complete_agents
 from gascity.cli.quick import STOP_TIMEOUT, print_stopped
+from gascity.cli.telling import told
 from gascity.errors import CityHeld, Exit, NotRunning
 
 if TYPE_CHECKING:
@@ -75,56 +75,12 @@ def _greet(city: City) -> None:
     sys.stdout.flush()
 
 
-_WORDS = {
-    "controller.slow": ("slow", "31"),
-    "city.reloaded": ("city file read", "32"),
-    "city.rejected": ("city file refused", "31"),
-    "city.braked": ("mass death", "31"),
-    "session.foreign": ("foreign session", "33"),
-    "agent.drifted": ("drifted", "33"),
-    "agent.idle": ("idle", "33"),
-    "session.started": ("started", "32"),
-    "session.adopted": ("taken up", "32"),
-    "session.crashed": ("crashed", "31"),
-    "session.stopped": ("stopped", "33"),
-    "session.draining": ("draining", "36"),
-    "session.undrained": ("undrained", "36"),
-    "session.start_failed": ("failed to start", "31"),
-    "session.stop_failed": ("failed to stop", "31"),
-    "session.drain_failed": ("failed to drain", "31"),
-    "agent.quarantined": ("quarantined", "31"),
-    "agent.released": ("released", "32"),
-    "agent.held": ("held", "33"),
-    "provider.lost": ("provider lost", "31"),
-    "provider.back": ("provider back", "32"),
-    "journal.lost": ("journal lost", "31"),
-    "alert.raised": ("alert", "31"),
-    "dialog.answered": ("dialog", "36"),
-    "dialog.failed": ("dialog", "31"),
-    "nudge.queued": ("nudge queued", "36"),
-    "nudge.submitted": ("nudged", "32"),
-    "nudge.refused": ("nudge refused", "33"),
-    "nudge.unverified": ("nudge unproven", "31"),
-    "nudge.expired": ("nudge expired", "31"),
-    "nudge.cancelled": ("nudge taken back", "33"),
-}
-
-
 def _tell(event: Event) -> None:
     """Print one event for a person who watches."""
-    from gascity.core.actions import EventType
-
+    if event.type == "controller.started":  # they have been greeted
+        return
     moment = time.strftime("%H:%M:%S")
-    match event.type:
-        case EventType.CONTROLLER_STARTED:
-            return
-        case EventType.CONTROLLER_STOPPED:
-            line = f"{moment}  controller stopped: {event.message}"
-        case _:
-            word, code = _WORDS[event.type]
-            what = render.colour(word, code)
-            line = "  ".join(part for part in (moment, event.agent, what, event.message) if part)
-    sys.stdout.write(line + "\n")
+    sys.stdout.write(told(moment, event.type, event.agent, event.message) + "\n")
     sys.stdout.flush()
 
 

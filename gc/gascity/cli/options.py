@@ -52,6 +52,14 @@ def complete_backends(context: typer.Context, incomplete: str) -> list[str]:
     return sorted(name for name in names if name.startswith(incomplete))
 
 
+def complete_types(incomplete: str) -> list[str]:
+    """Return the types of events, and the first words of them, that begin so."""
+    from gascity.core.actions import EventType
+
+    names = {str(kind) for kind in EventType} | {kind.partition(".")[0] for kind in EventType}
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
 def seconds(option: str, text: str, *, least: float, most: float = LONGEST) -> float:
     """Return the seconds in a duration such as `30s`. Raises UsageError."""
     try:

@@ -81,6 +81,15 @@ def status_rows(document: Mapping[str, object]) -> tuple[str, list[list[str]]]:
     return headline, [_status_row(agent) for agent in agents]
 
 
+def older_city(document: Mapping[str, object]) -> str:
+    """Return the line that says why the controller keeps a city older than its file, if it does."""
+    controller = document["controller"]
+    problem = controller.get("config_problem") if isinstance(controller, dict) else None
+    return (
+        f"the city file is refused, an older city runs: {_one_line(problem)}\n" if problem else ""
+    )
+
+
 STATUS_COLUMNS = ("AGENT", "STATE", "PID", "SINCE", "RESTARTS", "PROVIDER", "REASON")
 STATE_COLUMN = 1
 

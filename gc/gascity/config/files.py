@@ -75,6 +75,7 @@ class CityFiles:
         if not name:
             return ""
         path = os.path.join(self._root, name)
+        self._report.came_from(os.path.normpath(path))
         if _KINDS[kind](path):
             return os.path.normpath(path)
         if os.path.exists(path):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gascity.config.document import Document, read_document
-from gascity.config.problems import ConfigProblems
+from gascity.config.problems import ConfigProblems, Problem
 from gascity.config.prune import prune
 from gascity.config.report import Report
 from gascity.config.resolve import resolve
@@ -33,10 +33,9 @@ def load_city(
     points to; starts, creates and changes nothing.
     """
     path = Path(os.path.abspath(path))
-    document = read_document(
-        path, path.name or str(path), if_empty="`gc init` writes one to begin with"
-    )
+    document = _document(path)
     report = document.report()
+    report.came_from(str(path))
     file = _validated(document, report)
     city = resolve(
         file,
@@ -47,8 +46,32 @@ def load_city(
         session_provider=session_provider,
     )
     if report.count:
-        raise ConfigProblems(report.problems, report.more)
+        raise ConfigProblems(report.problems, report.more, report.sources)
     return city
+
+
+def refusal(path: Path, at: tuple[str, ...], message: str, hint: str) -> ConfigProblems:
+    """Return what is wrong with the key `at` of a good city file, for a reason of the caller's.
+
+    A file that cannot be read any more is refused as a whole.
+    """
+    path = Path(os.path.abspath(path))
+    try:
+        report = _document(path).report()
+    except ConfigProblems:
+        return ConfigProblems([Problem(path.name, 0, 0, message, hint=hint)], 0, [str(path)])
+    report.at(at, message, hint)
+    return ConfigProblems(report.problems, report.more, [str(path)])
+
+
+def _document(path: Path) -> Document:
+    """Return the city file as TOML. Raises ConfigProblems."""
+    try:
+        return read_document(
+            path, path.name or str(path), if_empty="`gc init` writes one to begin with"
+        )
+    except ConfigProblems as found:
+        raise ConfigProblems(found.problems, found.more, [str(path)]) from None
 
 
 def _validated(document: Document, report: Report) -> CityFile:
@@ -65,7 +88,7 @@ def _validated(document: Document, report: Report) -> CityFile:
     faulty = [error.loc for error in found]
     rest = validate(document.content) if prune(document.content, faulty) else found
     if isinstance(rest, list):
-        raise ConfigProblems(report.problems, report.more)
+        raise ConfigProblems(report.problems, report.more, report.sources)
     for path in faulty:
         report.mute(path[:2])
     return rest

@@ -43,13 +43,17 @@ class Problem:
 class ConfigProblems(ConfigError):
     """The city cannot be used; `problems` says why, sorted by place.
 
-    At most `MOST_SHOWN` are kept; `more` counts the others.
+    At most `MOST_SHOWN` are kept; `more` counts the others. `sources` are the files that were read
+    or looked for, as `City.sources` has them.
     """
 
-    def __init__(self, problems: Sequence[Problem], more: int = 0) -> None:
+    def __init__(
+        self, problems: Sequence[Problem], more: int = 0, sources: Sequence[str] = ()
+    ) -> None:
         ranked = sorted(problems, key=lambda p: (p.file, p.line, p.column, p.message))
         self.problems = tuple(ranked[:MOST_SHOWN])
         self.more = more + len(problems) - len(self.problems)
+        self.sources = tuple(sources)
         super().__init__(format_problems(self.problems, self.more))
 
 

@@ -24,6 +24,7 @@ class Report:
         self._problems: dict[Problem, None] = {}
         self._warnings: dict[str, None] = {}
         self._muted: set[Path] = set()
+        self._sources: dict[str, None] = {}
         self.more = 0
 
     @property
@@ -40,6 +41,15 @@ class Report:
     def warnings(self) -> tuple[str, ...]:
         """What is worth saying and stops nobody."""
         return tuple(self._warnings)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The files that were read or looked for, in that order; see `City.sources`."""
+        return tuple(self._sources)
+
+    def came_from(self, path: str) -> None:
+        """Note that the file at this absolute path was read or looked for."""
+        self._sources.setdefault(path)
 
     def mute(self, table: Path) -> None:
         """Take no more problems with `table`: what it lacks may be what was wrong before."""

@@ -100,6 +100,7 @@ def resolve(
         provider_settings=file.session.settings,
         warnings=report.warnings,
         screens=screens,
+        sources=report.sources,
     )
 
 

@@ -57,7 +57,9 @@ def city_rules(root: str, backends: Collection[str], report: Report) -> RuleBook
     a broken file counts as absent.
     """
     own: dict[str, ScreensFile] = {}
+    report.came_from(os.path.join(root, FOLDER, ""))
     for name in _own_files(root):
+        report.came_from(os.path.join(root, FOLDER, f"{name}.toml"))
         if name not in backends:
             near = did_you_mean(name, backends)
             report.warn(
@@ -122,6 +124,12 @@ class _Shelf(Mapping[str, Rules]):
                 raise KeyError(backend)
             self._made[backend] = below
         return self._made[backend]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Shelf) and self._own == other._own  # without making any
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._own))
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted({*shipped_names(), *self._own}))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gascity.agent import START_TIMEOUT, TIMEOUT
 from gascity.controller.message_requests import specs_of
 from gascity.controller.messages import Asked
-from gascity.core import draining
+from gascity.core import by_hand, draining
 from gascity.core.model import AgentSpec
 from gascity.core.observed import Alive, SessionState
 from gascity.core.views import State

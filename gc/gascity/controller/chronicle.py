@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,7 +22,7 @@ from gascity.core.fingerprint import conceal, secret_values
 from gascity.core.memory import Memory
 from gascity.core.model import City, declared
 from gascity.errors import GascityError
-from gascity.journal.store import Journal
+from gascity.journal.store import Happening, Journal
 from gascity.patrol.sinks import send
 
 RECORDS = frozenset({EventType.DIALOG_ANSWERED, EventType.DIALOG_FAILED})  # with JSON for detail
@@ -36,6 +37,8 @@ FROM_SCREENS = frozenset(
     }
 )
 MOST_UNTOLD = 10_000  # events kept in memory while the journal cannot be written
+PAUSE = 1.0  # seconds between two tries to write then: each may have to wait for somebody
+TIDIED = 60.0  # seconds between two looks for events that are too old, when none were left
 
 
 class Chronicle:
@@ -50,20 +53,35 @@ class Chronicle:
         clock: Clock,
         workers: Workers,
     ) -> None:
-        self._city = city
         self._ambient = ambient
+        self._given: dict[str, tuple[str, ...]] = {}
+        self.take(city)
         self._journal = journal
         self._report = report
         self._clock = clock
         self._workers = workers
-        self._unwritten: list[Event] = []
+        self._unwritten: list[Happening] = []
+        self._raised: list[tuple[float, Alert]] = []
         self._lost = False
+        self._given_up = 0
+        self._again_at = 0.0
+        self._tidy_at = 0.0
+
+    def take(self, city: City) -> None:
+        """Tell of another city from now on. Secrets of the one before may still be on a screen."""
+        self._city = city
+        for spec in declared(city.desired):
+            passed = {key: self._ambient.get(key, "") for key in spec.pass_env}
+            secrets = secret_values({**passed, **spec.env})
+            if secrets:
+                known = {*self._given.get(spec.name, ()), *secrets}
+                self._given[spec.name] = tuple(sorted(known, key=len, reverse=True))
 
     def record(self, events: Iterable[Event]) -> None:
         """Tell of events now; `write` keeps them."""
         for event in events:
             told = self._harmless(event) if event.type in FROM_SCREENS else event
-            self._unwritten.append(told)
+            self._unwritten.append((self._clock.now(), told))
             self._tell(told)
 
     def conceal(self, agent: str, text: str) -> str:
@@ -94,6 +112,7 @@ class Chronicle:
         )
         event = Event(EventType.ALERT_RAISED, alert.agent, message=alert.text, detail=alert.screen)
         self.record([event])
+        self._raised.append((self._clock.now(), alert))
         city = self._city
         if city.alerts.command:
             job = partial(send, city.alerts, alert, city=city.name, root=city.root)
@@ -101,24 +120,50 @@ class Chronicle:
 
     def write(self, memory: Memory) -> None:
         """Write what happened since the last time, in one transaction; keep it if that fails."""
+        if self._lost and time.monotonic() < self._again_at and not self._is_the_end():
+            return
         try:
-            self._journal.record(self._clock.now(), self._unwritten, memory)
+            self._journal.write([*self._gap(), *self._unwritten], memory, self._raised)
         except GascityError as problem:  # a full disk must not end the supervision
-            if not self._lost:
-                self._tell(Event(EventType.JOURNAL_LOST, message=problem.message))
-            self._lost = True
-            self._unwritten = self._unwritten[-MOST_UNTOLD:]
+            self._lose(problem)
         else:
             self._lost = False
-            self._unwritten = []
+            self._given_up = 0
+            self._unwritten, self._raised = [], []
+
+    def tidy(self) -> None:
+        """Let the oldest events go, a few at a time."""
+        daemon, now = self._city.daemon, time.monotonic()
+        if now < self._tidy_at or self._lost:
+            return
+        more = False
+        with contextlib.suppress(GascityError):  # it has time
+            more = self._journal.trim(self._clock.now(), daemon.keep_events, daemon.keep_megabytes)
+        self._tidy_at = now if more else now + TIDIED
+
+    def _lose(self, problem: GascityError) -> None:
+        """The journal cannot be written: say so once, and keep what there is room for."""
+        if not self._lost:
+            self.record([Event(EventType.JOURNAL_LOST, message=problem.message)])
+        self._lost = True
+        self._again_at = time.monotonic() + PAUSE
+        self._given_up += max(len(self._unwritten) - MOST_UNTOLD, 0)
+        self._unwritten = self._unwritten[-MOST_UNTOLD:]
+        self._raised = self._raised[-MOST_UNTOLD:]
+
+    def _gap(self) -> list[Happening]:
+        """Return what the journal has to know of events there was no room for."""
+        if not self._given_up:
+            return []
+        told = f"{self._given_up} events before this one could not be kept"
+        return [(self._unwritten[0][0], Event(EventType.JOURNAL_LOST, message=told))]
+
+    def _is_the_end(self) -> bool:
+        return any(event.type is EventType.CONTROLLER_STOPPED for _, event in self._unwritten[-1:])
 
     def _secrets(self, agent: str) -> tuple[str, ...]:
         """Return the secret values that an agent of this name was given."""
-        env: dict[str, str] = {}
-        for spec in declared(self._city.desired):
-            if spec.name == agent:
-                env |= {key: self._ambient.get(key, "") for key in spec.pass_env} | dict(spec.env)
-        return secret_values(env)
+        return self._given.get(agent, ())
 
     def _tell(self, event: Event) -> None:
         with contextlib.suppress(OSError, ValueError):  # a closed terminal must not end it

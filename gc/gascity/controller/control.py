@@ -1,7 +1,8 @@
 """The controller's socket: JSON-RPC for the people and programs of the same user.
 
 A thread per connection reads questions and writes answers; the loop never touches a socket, so a
-client that does not read cannot hold it up.
+client that does not read cannot hold it up. What is streamed is none of the loop's business: the
+thread of the connection sends it, and the connection is for nothing else from then on.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import queue
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from gascity import jsonrpc, unixsocket
 from gascity.controller.messages import Asked
@@ -20,13 +21,24 @@ from gascity.errors import GascityError
 
 LONGEST_LINE = 1024 * 1024
 
+Stream = Callable[[socket.socket, jsonrpc.Request], None]
+
 
 class ControlSocket:
-    """Listens at a path and hands each request to `post` as an `Asked`."""
+    """Listens at a path and hands each request to `post` as an `Asked`.
 
-    def __init__(self, path: str, post: Callable[[Asked], None]) -> None:
+    A method in `streams` is called instead, with its connection, which ends with the call.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        post: Callable[[Asked], None],
+        streams: Mapping[str, Stream] | None = None,
+    ) -> None:
         self._path = path
         self._post = post
+        self._streams = streams or {}
         self._open = 0
         self._changed = threading.Condition()
         self._closed = threading.Event()
@@ -63,17 +75,26 @@ class ControlSocket:
         with connection, contextlib.suppress(OSError):
             while data := connection.recv(65536):
                 for line in lines.feed(data):
-                    self._respond(connection, line)
+                    if not self._respond(connection, line):
+                        return
 
-    def _respond(self, connection: socket.socket, line: bytes | None) -> None:
+    def _respond(self, connection: socket.socket, line: bytes | None) -> bool:
+        """Answer; tell whether the connection goes on."""
         if line is None:
             problem = jsonrpc.error(None, jsonrpc.INVALID_REQUEST, "the line is too long")
             connection.sendall(problem)
-            return
+            return True
         request = jsonrpc.read_request(line)
         if isinstance(request, jsonrpc.BadRequest):
             connection.sendall(jsonrpc.error(request.id, request.code, request.message))
-            return
+            return True
+        if request.method in self._streams:
+            self._streams[request.method](connection, request)
+            return False
+        self._ask(connection, request)
+        return True
+
+    def _ask(self, connection: socket.socket, request: jsonrpc.Request) -> None:
         answers: queue.SimpleQueue[object | GascityError] = queue.SimpleQueue()
         with self._changed:
             self._open += 1

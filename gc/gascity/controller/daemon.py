@@ -1,6 +1,7 @@
 """One controller process: from a city's folder to a running loop and back out.
 
-Stopping it with a signal leaves the agents running; the next one takes them up.
+Stopping it with a signal leaves the agents running; the next one takes them up. SIGHUP has it read
+the city again.
 """
 
 from __future__ import annotations
@@ -8,16 +9,20 @@ from __future__ import annotations
 import gc
 import signal
 import sys
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from gascity.controller.act import Hands
 from gascity.controller.control import ControlSocket
+from gascity.controller.feed import METHOD, Feed
 from gascity.controller.lock import CityLock
 from gascity.controller.loop import Controller
-from gascity.controller.messages import Leave
-from gascity.controller.opening import home_of, open_providers, read_city
+from gascity.controller.messages import Changed, Leave
+from gascity.controller.opening import home_of, open_provider, open_providers, read_city
 from gascity.controller.place import Place
+from gascity.controller.reload import Origin
 from gascity.core.actions import Event
 from gascity.core.model import City
 from gascity.journal.store import Journal
@@ -29,24 +34,34 @@ def run_city(path: Path, *, report: Callable[[Event], None], ready: Callable[[Ci
     Calls `ready` once the city is held and the socket answers. Raises CityHeld when another
     controller has it.
     """
+    began = time.time()
     city = read_city(path)
     place = Place(city.root)
     place.prepare()
     lock = CityLock(place.lock)
     lock.acquire()
-    journal = Journal(place.journal)
+    feed = Feed(place.journal)
+    journal = Journal(place.journal, written=feed.ring)
+    journal.look_over()
     providers = open_providers(city, place, journal.remembered())
     hands = Hands(providers, home_of(city), city.daemon.shutdown_timeout, place.runs, city.screens)
-    controller = Controller(city, providers, journal, hands, report=report)
-    control = ControlSocket(place.socket, controller.post)
+    origin = Origin(
+        path=str(path),
+        read=partial(read_city, path),
+        open=lambda city, name: open_provider(city, place, name),
+        read_since=began,
+    )
+    controller = Controller(city, providers, journal, hands, report=report, origin=origin)
+    control = ControlSocket(place.socket, controller.post, {METHOD: feed.serve})
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda signum, _: controller.post(Leave(_named(signum))))
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, lambda *_: controller.post(Changed()))
     ready(city)
     _settle_down()
     why = controller.run()
+    feed.close()
     control.close()
-    for provider in providers.values():
+    for provider in controller.providers.values():
         provider.close()
     journal.close()
     lock.release()

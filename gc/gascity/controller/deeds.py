@@ -73,6 +73,22 @@ class Deeds:
         self._count = 0
         self._no_more_starts = threading.Event()
 
+    @property
+    def hands(self) -> Hands:
+        """What they are done with."""
+        return self._hands
+
+    def use(self, hands: Hands) -> None:
+        """Do what begins from now on with other hands."""
+        self._hands = hands
+
+    def concern(self, provider: str) -> bool:
+        """Tell whether something is being done on a provider, or was after the last look at it."""
+        under_way = (deed for deeds in self._under_way.values() for deed in deeds)
+        return any(
+            action.provider == provider for deed in under_way for action in deed.actions
+        ) or any(provider == where for _, where in self._touched.values())
+
     def begin(self, actions: Iterable[SessionAction]) -> None:
         """Have the actions carried out, those on one session in their order."""
         chains: dict[str, list[SessionAction]] = {}

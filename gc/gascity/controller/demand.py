@@ -40,6 +40,11 @@ class Demand:
                 self._open.add(pool.name)
                 self._workers.submit(partial(self._count, pool))
 
+    def keep(self, pools: Iterable[PoolSpec]) -> None:
+        """Forget all pools but these."""
+        names = {pool.name for pool in pools}
+        self.sizes = {name: size for name, size in self.sizes.items() if name in names}
+
     def take(self, pool: str, size: int | None) -> bool:
         """Take an answer; tell whether it is another than before."""
         self._open.discard(pool)

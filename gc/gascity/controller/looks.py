@@ -48,12 +48,21 @@ class Looks:
         self.pace = PACE
         self._began: dict[str, float] = {}
         self._providers = providers
-        self._specs = {
-            name: [spec for spec in specs if spec.provider == name] for name in providers
-        }
         self._post = post
-        self._questions = {name: _Question() for name in providers}
+        self._questions: dict[str, _Question] = {}
+        self.expect(specs)
         self._workers = Workers(few=len(providers))  # a look never queues behind a slow start
+
+    def expect(self, specs: Iterable[AgentSpec]) -> None:
+        """Look for these agents from now on, and at the providers as they are now."""
+        specs = list(specs)
+        self._specs = {
+            name: [spec for spec in specs if spec.provider == name] for name in self._providers
+        }
+        self._questions = {
+            name: self._questions.get(name) or _Question() for name in self._providers
+        }
+        self.seen = {name: seen for name, seen in self.seen.items() if name in self._providers}
 
     def want(self) -> None:
         """Have every provider looked at again, as soon as its pace and its last answer allow."""
@@ -95,10 +104,16 @@ class Looks:
         """Take an answer, or the lack of one, as what was seen last; tell whether it is.
 
         An answer to a look that began before the provider spoke unasked may be the older of the
-        two: it is looked at again instead.
+        two: it is looked at again instead. So is a provider that spoke before it became known that
+        its words are not enough.
         """
-        question = self._questions[looked.provider]
+        question = self._questions.get(looked.provider)
+        if question is None:
+            return False
         began = looked.told_at
+        if began is not None and not self.takes_words(looked.provider):
+            question.due = True
+            return False
         if began is None:
             question.is_open = looked.still_open
             began = question.began
@@ -125,7 +140,9 @@ class Looks:
         return silent | dict.fromkeys(new, "it has not answered yet")
 
     def _ask(self, name: str) -> None:
-        self._post(Looked(name, look(self._providers[name], self._specs[name])))
+        provider, specs = self._providers.get(name), self._specs.get(name)
+        if provider is not None and specs is not None:
+            self._post(Looked(name, look(provider, specs)))
 
 
 def news_of(looked: Looked, *, was_lost: bool) -> list[Event]:

@@ -8,43 +8,41 @@ was done to after the look at it began, because that look is older than the deed
 
 from __future__ import annotations
 
-import contextlib
-import queue
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from gascity.controller.act import Hands
-from gascity.controller.chronicle import Chronicle
 from gascity.controller.clock import Clock
-from gascity.controller.deeds import Deeds
-from gascity.controller.demand import Demand
-from gascity.controller.looks import HASTE, Looks, news_of
+from gascity.controller.inbox import Inbox
+from gascity.controller.looks import HASTE, news_of
 from gascity.controller.messages import (
     Acted,
     Asked,
+    Changed,
     Counted,
     Happened,
     Leave,
     Looked,
     Message,
     Read,
+    Reloaded,
+    Unwatched,
     Wake,
 )
 from gascity.controller.observe import seen_sessions
-from gascity.controller.postbox import Postbox, first_words
+from gascity.controller.parts import Parts
+from gascity.controller.reload import Origin, Reloads
 from gascity.controller.requests import Requests
-from gascity.controller.screens import ScreenReader, Screens
-from gascity.controller.workers import Workers
 from gascity.core.actions import Alert, Event, EventType, Remind, SessionAction
 from gascity.core.memory import Memory
-from gascity.core.model import City, Desired, declared
-from gascity.core.observed import CITY_ID, Observed, Seen, SessionState, Unseen
+from gascity.core.model import City, Desired
+from gascity.core.observed import CITY_ID, Observed, SessionState, Unseen
 from gascity.core.plan import Plan, plan
 from gascity.core.views import AgentView
 from gascity.journal.store import Journal
 from gascity.session.delivery import let_typing_end
-from gascity.session.provider import SessionProvider, Watch
+from gascity.session.provider import SessionProvider
 
 PACE = 0.005  # each tick costs this much of a budget ...
 TYPING = 5.0  # the exit waits this long for words that are typed and not submitted ...
@@ -64,29 +62,26 @@ class Controller:
         *,
         report: Callable[[Event], None],
         clock: Clock | None = None,
+        origin: Origin | None = None,
     ) -> None:
+        """Work for `city`; with an `origin`, it is read again when its files change."""
         self.city = city
         self.memory: Memory = journal.remembered()
         self.views: tuple[AgentView, ...] = ()
         self.leaving = ""
-        self._providers = providers
-        self._ambient = dict(hands.home.ambient)
         self._clock = clock or Clock()
         self.journal = journal
-        self.postbox = Postbox(journal.nudges, first_words(city.desired))
-        self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
-        self._workers = Workers()
-        self._chronicle = Chronicle(
-            city, self._ambient, journal, report, self._clock, self._workers
-        )
+        self._inbox = Inbox()
+        parts = Parts(city, providers, journal, hands, report, self._clock, self.post)
+        self._parts = parts
+        self.providers: Mapping[str, SessionProvider] = parts.providers
+        self.postbox, self.deeds = parts.postbox, parts.deeds
+        self._chronicle, self._looks = parts.chronicle, parts.looks
+        self._screens, self._demand = parts.screens, parts.demand
         self._requests = Requests(self)
-        self._looks = Looks(providers, list(declared(city.desired)), self.post)
-        reader = ScreenReader(providers, self.post, self._clock.now)
-        self._screens = Screens(city, reader)
-        self.deeds = Deeds(hands, self._workers, self.post)
+        self.reloads = Reloads(origin, self, self._say)
         self._closing = False
         self._before: Plan | None = None
-        self._demand = Demand(self._ambient, self._workers, self.post)
         self._news = False
         self._paid_until = 0.0
         self._wake_at: float | None = None
@@ -106,19 +101,16 @@ class Controller:
         """Have an event written down; safe from any thread."""
         self.post(Happened(event))
 
-    def wake(self) -> None:
-        """Have the loop look soon."""
-        self.post(Wake())
-
     # --- the loop
 
     def run(self) -> str:
         """Run until told to leave; return why."""
-        watches = [self._watch(name) for name in self._providers]
+        self._parts.watch()
+        self.reloads.begin()
         self._record([Event(EventType.CONTROLLER_STARTED)])
         self._say(*self.postbox.open())
         while not self.leaving:
-            self._receive()
+            self._receive(self._patience())
             self._mind_the_time()
             if self._news and self._tick_rest() <= 0:
                 self._tick()
@@ -127,36 +119,19 @@ class Controller:
         self._let_typing_end()
         self._record([Event(EventType.CONTROLLER_STOPPED, message=self.leaving)])
         self._write()
-        self._screens.close()
-        for watch in watches:
-            watch.close()
+        self.reloads.close()
+        self._parts.close()
         return self.leaving
 
     def _let_typing_end(self) -> None:
         let_typing_end(TYPING)
         until = time.monotonic() + HEARD
         while self.deeds.typing() and time.monotonic() < until:
-            with contextlib.suppress(queue.Empty):
-                self._handle(self._inbox.get(timeout=HEARD))
+            self._receive(HEARD)
 
-    def _watch(self, name: str) -> Watch:
-        def seen(sessions: Mapping[str, SessionState], at: float) -> None:
-            self.post(Looked(name, Seen(sessions), told_at=at))
-
-        listens = self._looks.takes_words(name)
-        return self._providers[name].watch(self.wake, seen=seen if listens else None)
-
-    def _receive(self) -> None:
-        try:
-            message = self._inbox.get(timeout=self._patience())
-        except queue.Empty:
-            return
-        while True:
+    def _receive(self, patience: float) -> None:
+        for message in self._inbox.take(patience):
             self._handle(message)
-            try:
-                message = self._inbox.get_nowait()
-            except queue.Empty:
-                return
 
     def _patience(self) -> float:
         """Return how long nothing needs doing, if nobody writes."""
@@ -201,13 +176,15 @@ class Controller:
                 self._looked(message)
             case Acted():
                 self._acted(message)
-            case Counted(pool, size):
-                if self._demand.take(pool, size):
-                    self._looks.want()
+            case Counted():
+                self._counted(message)
             case Happened(event):
                 self._record([event])
             case Read():
                 self._screens.take(message)
+                self._news = True
+            case Changed() | Unwatched() | Reloaded():
+                self.reloads.hear(message)
                 self._news = True
             case Leave(why):
                 self.leaving = why
@@ -227,6 +204,7 @@ class Controller:
     def close_the_city(self) -> None:
         """End every session from now on, start nothing more, and leave when all is gone."""
         self._closing = True
+        self.reloads.close()
         self._looks.pace = HASTE
         self.deeds.refuse_starts()
         self._looks.want()
@@ -241,9 +219,11 @@ class Controller:
         """Return the providers that did not answer, with the reason."""
         return self._looks.silence()
 
-    def provider(self, name: str) -> SessionProvider:
-        """Return a provider by name."""
-        return self._providers[name]
+    def take_city(self, city: City, opened: Mapping[str, SessionProvider]) -> None:
+        """Keep another city from now on; `opened` are the providers that come with it."""
+        self.city = city
+        self._parts.take(city, opened)
+        self._patrol_at = 0.0
 
     def remember(self, memory: Memory, events: Iterable[Event] = ()) -> None:
         """Take a change of memory that a person asked for, and keep it."""
@@ -257,6 +237,14 @@ class Controller:
         self._looks.want()
         self._demand.ask(self.city.desired.pools)
         self._record(self.postbox.look())
+        self._chronicle.tidy()
+        self.reloads.patrol()
+        if not self.reloads.is_reading:
+            self._parts.retire(self.city, self.memory)
+
+    def _counted(self, counted: Counted) -> None:
+        if self._demand.take(counted.pool, counted.size):
+            self._looks.want()
 
     def _looked(self, looked: Looked) -> None:
         was_lost = isinstance(self._looks.seen.get(looked.provider), Unseen)

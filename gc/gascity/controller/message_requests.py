@@ -41,7 +41,7 @@ class MessageRequests:
         spec, text = self._addressed(asked.params)
         timeout = min(_number(asked.params, "timeout", DEFAULT_TIMEOUT), LONGEST_TIMEOUT)
         wait, raw = asked.params.get("wait") is True, asked.params.get("raw") is True
-        provider = self._controller.provider(spec.provider)
+        provider = self._controller.providers[spec.provider]
 
         def job() -> None:
             try:

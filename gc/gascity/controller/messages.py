@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from gascity.config.problems import ConfigProblems
 from gascity.controller.act import Outcome
+from gascity.controller.sources import Sign
 from gascity.core.actions import Event
+from gascity.core.model import City
 from gascity.core.observed import Observation, Shown
 from gascity.errors import GascityError
+from gascity.session.provider import SessionProvider
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,32 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True)
+class Changed:
+    """A file of the city may be another than it was when the city was last read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unwatched:
+    """The files of the city cannot be watched."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reloaded:
+    """The city was read again: what it is now, or what is wrong with it.
+
+    `sources` are its files and `signs` how they were; `opened` are the providers it needs that were
+    not open before.
+    """
+
+    city: City | ConfigProblems
+    sources: tuple[str, ...]
+    signs: Mapping[str, Sign]
+    opened: Mapping[str, SessionProvider]
+
+
+@dataclass(frozen=True, slots=True)
 class Leave:
     """End the controller and leave the agents alone."""
 
@@ -83,4 +113,5 @@ class Asked:
     answer: Answer
 
 
-Message = Wake | Looked | Acted | Counted | Read | Happened | Leave | Asked
+OfFiles = Changed | Unwatched | Reloaded
+Message = Wake | Looked | Acted | Counted | Read | Happened | OfFiles | Leave | Asked

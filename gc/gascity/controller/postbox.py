@@ -35,6 +35,10 @@ class Postbox:
         self._open: dict[int, QueuedNudge] = {}
         self._refused: dict[int, str] = {}
 
+    def expect(self, first_words: Mapping[str, tuple[str, str]]) -> None:
+        """Take other first messages from now on."""
+        self._first_words = first_words
+
     def open(self) -> tuple[list[Event], list[Alert]]:
         """Take up what an earlier controller left; return what has to be said of it."""
         events, alerts = [], []

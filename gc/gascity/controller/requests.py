@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from gascity.controller.loop import Controller
 
 STATUS_PATIENCE = 2.0  # then what is known already has to do
+RELOAD_PATIENCE = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Requests:
             "stop": self._stop,
             "stop_agents": self._stop_agents,
             "restart": self._restart,
+            "reload": self._reload,
             **self._messages.methods,
             **self._changes.methods,
             **self._own.methods,
@@ -108,7 +110,8 @@ class Requests:
 
         def ready() -> object:
             views = [_discreet(view, controller) for view in controller.views]
-            return status_document(controller.city.name, os.getpid(), views)
+            problem = controller.reloads.problem
+            return status_document(controller.city.name, os.getpid(), views, problem)
 
         self._wait(asked, ready, STATUS_PATIENCE, ready)
 
@@ -173,6 +176,10 @@ class Requests:
     def _restart(self, asked: Asked) -> None:
         restart = _Restart(self._controller, specs_of(self._controller, asked.params))
         self._wait(asked, restart.ready, START_TIMEOUT + TIMEOUT, restart.late)
+
+    def _reload(self, asked: Asked) -> None:
+        late = GascityError("the city file could not be read in time")
+        self._wait(asked, self._controller.reloads.ask(), RELOAD_PATIENCE, lambda: late)
 
     def _wait(
         self,

@@ -67,6 +67,13 @@ class Screens:
         self._reader.expect(expected)
         return expected.keys() - self.shown.keys() - self._without
 
+    def change(self, city: City) -> None:
+        """Read by the rules of another city; by other rules, every screen is read anew."""
+        is_other = city.screens is not self._city.screens
+        self._city = city
+        for session in list(self.shown) if is_other else ():
+            self.touch(session)
+
     def touch(self, session: str) -> None:
         """Forget a screen that was typed at, or is new: it is read again."""
         self._touched[session] = time.monotonic()
@@ -104,6 +111,7 @@ class ScreenReader:
         self._interval = interval
         self._expected: Mapping[str, Expected] = {}
         self._screens: dict[str, Screen] = {}
+        self._rules: dict[str, Rules] = {}
         self._shown: dict[str, Shown] = {}
         self._read_at: dict[str, float] = {}
         self._again: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -204,10 +212,12 @@ class ScreenReader:
         gone = [
             name
             for name, shown in self._shown.items()
-            if name not in expected or expected[name].run != shown.run
+            if name not in expected
+            or expected[name].run != shown.run
+            or expected[name].rules is not self._rules[name]
         ]
         for name in gone:
-            del self._shown[name], self._screens[name]
+            del self._shown[name], self._screens[name], self._rules[name]
             self._roused.pop(name, None)
         self._without = self._without & expected.keys()
         return bool(gone)
@@ -226,6 +236,7 @@ class ScreenReader:
         if reading.draft and not screen.typed:
             reading = self._closely(name, one, screen, now) or reading
         self._screens[name] = screen
+        self._rules[name] = one.rules
         since = now
         if same := before is not None and before.reading.matters == reading.matters:
             since, reading = before.since, before.reading  # a limit ends when it first said so

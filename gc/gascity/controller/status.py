@@ -9,11 +9,18 @@ from gascity.core.views import AgentView
 
 
 def status_document(
-    city: str, controller_pid: int | None, views: Iterable[AgentView]
+    city: str, controller_pid: int | None, views: Iterable[AgentView], config_problem: str = ""
 ) -> dict[str, object]:
-    """Return the state of a city as plain JSON values. Its keys are a promise to scripts."""
+    """Return the state of a city as plain JSON values. Its keys are a promise to scripts.
+
+    `config_problem` says why the controller keeps a city that is older than its file.
+    """
     return {
         "city": city,
-        "controller": {"running": controller_pid is not None, "pid": controller_pid},
+        "controller": {
+            "running": controller_pid is not None,
+            "pid": controller_pid,
+            "config_problem": config_problem or None,
+        },
         "agents": [asdict(view) for view in views],
     }

@@ -6,6 +6,7 @@ its limit was used up or its login was over did not crash: it waits until that m
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from gascity.core import restarts
@@ -16,7 +17,7 @@ from gascity.core.model import AgentSpec
 from gascity.core.observed import Exited, SessionState
 from gascity.core.views import State
 
-_EXCUSED = {
+_EXCUSED: Mapping[str, tuple[State, str]] = {
     Excuse.LIMITED: (State.LIMITED, "it ended when its limit was used up"),
     Excuse.AUTH: (State.AUTH, "it ended when it was not logged in"),
 }
@@ -77,7 +78,7 @@ def _start(
 def _excused(
     spec: AgentSpec, state: SessionState | None, memory: AgentMemory, until: float
 ) -> Decision:
-    shown, why = _EXCUSED.get(Excuse(memory.excuse), (State.BACKOFF, "it waits"))
+    shown, why = _EXCUSED.get(memory.excuse, (State.BACKOFF, "it ended, and that was no crash"))
     seen = view(spec, memory, shown, why, state, next_at=until)
     return Decision(memory, seen, wake_at=until)
 

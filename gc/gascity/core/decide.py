@@ -105,18 +105,19 @@ def _take_note(
     if moved or not isinstance(wish, Wanted) or (state is not None and _was_draining(state)):
         return memory, (event(EventType.SESSION_STOPPED, spec, ended, f"{how}, as it was to"),)
     if excuse:
-        return _excused(spec, memory, ended, how, Excuse(excuse), now)
+        return _excused(spec, memory, ended, how, excuse, now)
     memory = replace(memory, ended_at=now, crashed_at=now, last_end=how)
     return memory, (event(EventType.SESSION_CRASHED, spec, ended, how),)
 
 
 def _excused(
-    spec: AgentSpec, memory: AgentMemory, ended: str, how: str, excuse: Excuse, now: float
+    spec: AgentSpec, memory: AgentMemory, ended: str, how: str, excuse: str, now: float
 ) -> tuple[AgentMemory, tuple[Event, ...]]:
     """An end that is no crash: it comes back when its limit has ended, or after a while."""
-    known = memory.excuse_until if excuse is Excuse.LIMITED else None
+    limited = excuse == Excuse.LIMITED
+    known = memory.excuse_until if limited else None
     resume = known if known is not None else now + spec.restarts.longest_delay
-    cause = "its limit was used up" if excuse is Excuse.LIMITED else "it was not logged in"
+    cause = "its limit was used up" if limited else "it was not logged in"
     told = event(EventType.SESSION_STOPPED, spec, ended, f"{how}; {cause}, so it is no crash")
     return replace(memory, excuse=excuse, resume_at=resume), (told,)
 

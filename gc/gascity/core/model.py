@@ -212,7 +212,9 @@ class City:
     """A whole `city.toml`, resolved. `root` is the folder it stands in.
 
     `chose_provider` says that someone named the default provider; else it stands for `auto`.
-    `screens` are the rules by which the screens of its agents are read.
+    `screens` are the rules by which the screens of its agents are read. `sources` are the absolute
+    paths of all files that were read or looked for to make it; of one that ends with a slash, the
+    list of files in that folder counts.
     """
 
     name: str
@@ -225,3 +227,4 @@ class City:
     provider_settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     screens: RuleBook = field(default_factory=RuleBook)
+    sources: tuple[str, ...] = field(default=(), compare=False)

@@ -71,7 +71,7 @@ def orphan(
     """End a session that is no longer declared; a pool's former member drains first."""
     agent = state.meta.get(AGENT, state.name)
     spec = AgentSpec(agent, state.name, provider, "", "", ".", fingerprint="")
-    known = memory.of(state.name)
+    known = replace(memory.of(state.name), rolling="")
     if lives(state):  # nobody may start the agent elsewhere while this provider is silent
         known = replace(known, run=state.run, provider=provider)
     since = min(known.orphan_since, now) if known.orphan_since is not None else now

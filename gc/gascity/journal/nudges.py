@@ -32,7 +32,7 @@ SHOWN = 100  # messages that are over and still listed
 MOST_PENDING = 1000  # for one agent
 MOST_KEPT = 1000  # messages, of which those that are over are kept; and all first ones
 _LARGEST = 2**63 - 1  # number that SQLite knows
-_COLUMNS = "number, agent, session, text, at, expires, raw, run, state, evidence, attempts"
+COLUMNS = "number, agent, session, text, at, expires, raw, run, state, evidence, attempts"
 _OPEN = (NudgeState.PENDING, NudgeState.SENDING)
 
 
@@ -83,7 +83,7 @@ class NudgeQueue:
         """Return what is not over, the oldest first."""
         with _errors():
             rows = self._db.execute(
-                f"SELECT {_COLUMNS} FROM nudge WHERE state IN (?, ?) ORDER BY number",  # noqa: S608  our own names
+                f"SELECT {COLUMNS} FROM nudge WHERE state IN (?, ?) ORDER BY number",  # noqa: S608  our own names
                 _OPEN,
             )
             return [_nudge(row) for row in rows]
@@ -106,7 +106,7 @@ class NudgeQueue:
         """Return what is not over, and the last of what is, the oldest first."""
         with _errors():
             rows = self._db.execute(
-                f"SELECT {_COLUMNS} FROM nudge WHERE state NOT IN (?, ?)"  # noqa: S608  our own names
+                f"SELECT {COLUMNS} FROM nudge WHERE state NOT IN (?, ?)"  # noqa: S608  our own names
                 " ORDER BY number DESC LIMIT ?",
                 (*_OPEN, SHOWN),
             )
@@ -156,7 +156,7 @@ class NudgeQueue:
 def _errors() -> Iterator[None]:
     try:
         yield
-    except sqlite3.Error as problem:
+    except (sqlite3.Error, ValueError) as problem:
         raise GascityError(f"the queue of messages cannot be used now: {problem}") from problem
 
 

@@ -1,124 +1,151 @@
-"""`.gc/city.db`: events and what the plan must remember, in one SQLite file.
+"""`.gc/city.db`: events, messages, alerts and what the plan must remember, in one SQLite file.
 
-Several processes may write. A tick's events and memory go in as one transaction, so that after a
-kill at any instant they agree. A file that is damaged or newer than this program is an error with
-a way out, never a silent fresh start: it holds why things are as they are.
+Several processes may write. A tick's events, alerts and memory go in as one transaction, so that
+after a kill at any instant they agree. A file that is damaged or newer than this program is an
+error with a way out, never a silent fresh start: it holds why things are as they are.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sqlite3
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, fields
+from typing import Any
 
-from gascity.core.actions import Event, EventType
-from gascity.core.memory import AgentMemory, Memory
-from gascity.errors import GascityError
-from gascity.journal.nudges import TABLE, NudgeQueue
+from gascity.core.actions import Alert, Event
+from gascity.core.memory import FRESH, AgentMemory, Memory
+from gascity.journal import schema, trimming
+from gascity.journal.alerts import AlertBook
+from gascity.journal.events import Entry, EventLog
+from gascity.journal.nudges import NudgeQueue
+from gascity.journal.trouble import damaged, explained
 
-SCHEMA = 2
 PATIENCE = 0.25  # for another process to finish writing; the loop must not wait longer
-_TABLES = f"""
-CREATE TABLE event (
-    number  INTEGER PRIMARY KEY AUTOINCREMENT,
-    at      REAL NOT NULL,
-    type    TEXT NOT NULL,
-    agent   TEXT NOT NULL,
-    session TEXT NOT NULL,
-    run     TEXT NOT NULL,
-    message TEXT NOT NULL,
-    detail  TEXT NOT NULL DEFAULT ''
-);
-CREATE TABLE agent_memory (session TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE pool_memory (name TEXT PRIMARY KEY, size INTEGER NOT NULL) WITHOUT ROWID;
-{TABLE};
-"""
-_SINCE_1 = f"ALTER TABLE event ADD COLUMN detail TEXT NOT NULL DEFAULT ''; {TABLE}"
+CHECKED = 0.25  # seconds for which a file is searched for damage before it is used
+_STEPS = 10_000  # of SQLite's machine between two looks at the clock
 
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An event as the journal keeps it."""
-
-    number: int
-    at: float
-    event: Event
+Happening = tuple[float, Event]  # with the time at which it happened
 
 
 class Journal:
-    """The journal of one city. Used by the thread that opened it."""
+    """The journal of one city. Used by the thread that opened it.
 
-    def __init__(self, path: str) -> None:
+    `written` is called after each write that holds events, with the number of the last one; by
+    then it is on disk.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        patience: float = PATIENCE,
+        written: Callable[[int], None] | None = None,
+    ) -> None:
         self._path = path
-        existed = os.path.exists(path)
-        try:
-            self._db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
-            if not existed:
-                os.chmod(path, 0o600)
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = NORMAL")
-            self._prepare()
-        except sqlite3.DatabaseError as problem:
-            raise self._damaged(str(problem)) from problem
+        self._written = written
+        with explained(path):
+            self._db = schema.connect(path, patience)
         self._saved = Memory()
         self.nudges = NudgeQueue(self._db)
+        self.alerts = AlertBook(self._db, path)
+        self.events = EventLog(self._db, path)
 
     def close(self) -> None:
         """Let the file go."""
-        self._db.close()
+        with contextlib.suppress(sqlite3.Error):
+            self._db.close()
+
+    def look_over(self, *, within: float = CHECKED) -> None:
+        """Search the file for damage, but not for longer than that; make an old one able to shrink.
+
+        Raises GascityError. What lies beyond the time is found when it is read.
+        """
+        deadline = time.monotonic() + within
+        with explained(self._path):
+            self._db.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
+            try:
+                (found,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
+            except sqlite3.OperationalError as problem:
+                if problem.sqlite_errorname != "SQLITE_INTERRUPT":
+                    raise
+                found = "ok"
+            finally:
+                self._db.set_progress_handler(None, 0)
+        if found != "ok":
+            raise damaged(self._path, " ".join(str(found).split()))
+        self._let_it_shrink()
 
     def record(self, at: float, events: Iterable[Event], memory: Memory) -> None:
-        """Write a tick's events and what is remembered after it, together or not at all."""
-        rows = [(at, *map(_clean, _texts(e))) for e in events]
-        if not rows and memory == self._saved:
+        """Write what happened at that time and what is remembered after it; see `write`."""
+        self.write([(at, event) for event in events], memory)
+
+    def write(
+        self,
+        happened: Iterable[Happening],
+        memory: Memory,
+        alerts: Iterable[tuple[float, Alert]] = (),
+    ) -> None:
+        """Write a tick's events, alerts and what is remembered after it, all or nothing.
+
+        Raises GascityError, and then nothing of it is in the file.
+        """
+        rows = [(at, *map(_clean, _texts(event))) for at, event in happened]
+        alerts = list(alerts)
+        if not rows and not alerts and memory == self._saved:
             return
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
+        with explained(self._path), self._transaction():
             self._db.executemany(
                 "INSERT INTO event (at, type, agent, session, run, message, detail)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
                 rows,
             )
+            (number,) = self._db.execute("SELECT last_insert_rowid()").fetchone()
+            self.alerts.note(alerts)
             self._save(memory)
-            self._db.execute("COMMIT")
-        except sqlite3.OperationalError as problem:  # locked, full, read-only: it may pass
-            self._roll_back()
-            raise GascityError(f"{self._path} cannot be written now: {problem}") from problem
-        except (sqlite3.Error, ValueError) as problem:
-            self._roll_back()
-            raise self._damaged(str(problem)) from problem
         self._saved = memory
-
-    def _roll_back(self) -> None:
-        with contextlib.suppress(sqlite3.Error):
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+        if rows and self._written is not None:
+            self._written(number)
 
     def remembered(self) -> Memory:
         """Return what is remembered of the city."""
-        try:
+        with explained(self._path):
             agents = {
-                session: _agent_memory(json.loads(body))
+                str(session): _agent_memory(str(session), json.loads(body))
                 for session, body in self._db.execute("SELECT session, body FROM agent_memory")
             }
-            sizes = dict(self._db.execute("SELECT name, size FROM pool_memory"))
-        except (sqlite3.DatabaseError, ValueError, TypeError, AttributeError) as problem:
-            raise self._damaged(str(problem)) from problem
+            sizes = {
+                str(name): int(size)
+                for name, size in self._db.execute("SELECT name, size FROM pool_memory")
+            }
         self._saved = Memory(agents, sizes)
         return self._saved
 
     def entries(self, *, after: int = 0, limit: int = 1000) -> Iterator[Entry]:
         """Yield events in order, those numbered above `after`."""
-        rows = self._db.execute(
-            "SELECT number, at, type, agent, session, run, message, detail FROM event"
-            " WHERE number > ? ORDER BY number LIMIT ?",
-            (after, limit),
-        )
-        for number, at, kind, *texts in rows:
-            yield Entry(number, at, Event(EventType(kind), *texts))
+        yield from self.events.page(after, limit=limit).entries
+
+    def trim(self, now: float, keep: float, megabytes: int) -> bool:
+        """Let events go that are older than `keep` seconds or too many; see `trimming`.
+
+        Tells whether there is more to do. Raises GascityError when it cannot be done now.
+        """
+        with explained(self._path):
+            return trimming.trim(self._db, now, keep, megabytes)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:  # whatever it is: nothing of it stays, and it is raised again
+            with contextlib.suppress(sqlite3.Error):
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+            raise
 
     def _save(self, memory: Memory) -> None:
         changed = [
@@ -133,29 +160,16 @@ class Journal:
             self._db.execute("DELETE FROM pool_memory")
             self._db.executemany("INSERT INTO pool_memory VALUES (?, ?)", memory.pools.items())
 
-    def _prepare(self) -> None:
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        if version > SCHEMA:
-            raise GascityError(
-                f"{self._path} was written by a newer gc (format {version}, this one knows"
-                f" {SCHEMA})",
-                hint="use the newer gc, or move the file away to begin without its history",
-            )
-        if version == SCHEMA:
-            return
-        self._db.execute("BEGIN IMMEDIATE")
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        if version != SCHEMA:
-            for statement in (_SINCE_1 if version == 1 else _TABLES).split(";"):
-                self._db.execute(statement)
-            self._db.execute(f"PRAGMA user_version = {SCHEMA}")
-        self._db.execute("COMMIT")
+    def _let_it_shrink(self) -> None:
+        """Have a file of an earlier gc give its free pages back from now on.
 
-    def _damaged(self, why: str) -> GascityError:
-        return GascityError(
-            f"{self._path} cannot be used: {why}",
-            hint="move it away to begin without its history; the agents are not affected",
-        )
+        That rewrites it once; where there is no room for it, it stays as large as it was.
+        """
+        with contextlib.suppress(sqlite3.Error):
+            (mode,) = self._db.execute("PRAGMA auto_vacuum").fetchone()
+            if mode != trimming.INCREMENTAL:
+                self._db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+                self._db.execute("VACUUM")
 
 
 def _texts(event: Event) -> tuple[str, ...]:
@@ -167,12 +181,28 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _agent_memory(body: dict[str, object]) -> AgentMemory:
-    """Read what an older or equal version wrote: unknown keys are left out."""
-    known = {field.name for field in fields(AgentMemory)}
-    values = {
-        key: tuple(value) if isinstance(value, list) else value
-        for key, value in body.items()
-        if key in known
-    }
-    return AgentMemory(**values)  # type: ignore[arg-type]  # written by `_save` from the same class
+def _agent_memory(session: str, body: object) -> AgentMemory:
+    """Read what an older or equal version wrote: unknown keys are left out.
+
+    Raises ValueError for a value that none of them can have written.
+    """
+    if not isinstance(body, dict):
+        raise ValueError(f"the memory of {session} is no object")  # noqa: TRY004  told as damage
+    values: dict[str, Any] = {}  # Any: each is checked against its field
+    for field in fields(AgentMemory):
+        if field.name not in body:
+            continue
+        value = body[field.name]
+        if not _fits(value, getattr(FRESH, field.name)):
+            raise ValueError(f"{field.name} of {session} is {value!r:.60}")
+        values[field.name] = tuple(value) if isinstance(value, list) else value
+    return AgentMemory(**values)
+
+
+def _fits(value: object, default: object) -> bool:
+    """Tell whether a value can stand where a fresh memory has this default."""
+    if isinstance(default, tuple):
+        return isinstance(value, list) and all(_fits(each, 0.0) for each in value)
+    if default is None or isinstance(default, float):
+        return isinstance(value, int | float) or (value is None and default is None)
+    return type(value) is type(default)

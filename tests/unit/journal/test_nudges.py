@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from gascity.core.actions import Event, EventType
-from gascity.core.memory import AgentMemory, Memory
 from gascity.core.nudges import NudgeState, QueuedNudge
-from gascity.errors import NotFound, UsageError
+from gascity.errors import GascityError, NotFound, UsageError
 from gascity.journal.nudges import MOST_PENDING, SHOWN
 from gascity.journal.store import Journal
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    made = Journal(str(tmp_path / "city.db"))
-    yield made
-    made.close()
 
 
 def add(journal: Journal, text: str = "hello") -> QueuedNudge:
@@ -92,30 +81,11 @@ def test_a_queue_does_not_grow_without_end(journal: Journal) -> None:
         add(journal)
 
 
-def test_a_journal_of_the_first_format_keeps_all_it_holds(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    old = sqlite3.connect(path)
-    old.executescript(
-        """
-        CREATE TABLE event (
-            number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, type TEXT NOT NULL,
-            agent TEXT NOT NULL, session TEXT NOT NULL, run TEXT NOT NULL, message TEXT NOT NULL
-        );
-        CREATE TABLE agent_memory (session TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
-        CREATE TABLE pool_memory (name TEXT PRIMARY KEY, size INTEGER NOT NULL) WITHOUT ROWID;
-        INSERT INTO event VALUES (1, 5.0, 'session_started', 'a', 's', 'r', 'wanted');
-        INSERT INTO agent_memory VALUES ('s', '{"run": "r", "total_restarts": 3}');
-        PRAGMA user_version = 1;
-        """
-    )
-    old.close()
+def test_a_message_in_a_state_that_there_is_not_is_a_clear_error(
+    journal: Journal, path: str
+) -> None:
+    number = add(journal).number
+    journal._db.execute("UPDATE nudge SET state = 'flying' WHERE number = ?", (number,))
 
-    journal = Journal(str(path))
-
-    (entry,) = journal.entries()
-    assert entry.event == Event(EventType.SESSION_STARTED, "a", "s", "r", "wanted")
-    assert journal.remembered() == Memory({"s": AgentMemory(run="r", total_restarts=3)})
-    assert add(journal).number == 1
-    journal.record(6.0, [Event(EventType.DIALOG_ANSWERED, detail="screens")], Memory())
-    assert [entry.event.detail for entry in journal.entries()] == ["", "screens"]
-    journal.close()
+    with pytest.raises(GascityError, match="'flying'"):
+        journal.nudges.recent()

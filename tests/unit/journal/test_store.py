@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sqlite3
-import subprocess
-import sys
 from pathlib import Path
-
-import pytest
 
 from gascity.core.actions import Event, EventType
 from gascity.core.memory import AgentMemory, Memory
-from gascity.errors import GascityError
 from gascity.journal.store import Journal
 
 EVENT = Event(EventType.SESSION_STARTED, "mayor", "s-mayor", "r1", "wanted by the city")
@@ -53,74 +45,24 @@ def test_only_its_owner_can_read_it(tmp_path: Path) -> None:
     assert (tmp_path / "city.db").stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize("content", [b"this is no database" * 100, b"\0" * 4096 + b"x"])
-def test_a_damaged_file_is_an_error_with_a_way_out(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "city.db"
-    path.write_bytes(content)
+def test_whoever_waits_for_events_is_called_once_they_are_on_disk(path: str) -> None:
+    seen: list[list[int]] = []
 
-    with pytest.raises(GascityError, match="cannot be used") as caught:
-        Journal(str(path))
+    def look(number: int) -> None:
+        other = Journal(path)
+        seen.append([number, *(entry.number for entry in other.entries())])
+        other.close()
 
-    assert "move it away" in caught.value.hint
-    assert path.read_bytes() == content
-
-
-def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "city.db"
-    db = sqlite3.connect(path)
-    db.execute("PRAGMA user_version = 99")
-    db.close()
-
-    with pytest.raises(GascityError, match="newer gc"):
-        Journal(str(path))
-
-
-WRITER = """
-import sys
-from gascity.core.actions import Event, EventType
-from gascity.core.memory import Memory
-from gascity.journal.store import Journal
-journal = Journal(sys.argv[1])
-journal.remembered()
-number = 0
-while number < int(sys.argv[2]):
-    number += 1
-    event = Event(EventType.SESSION_STARTED, message=f"{sys.argv[3]}-{number}")
-    journal.record(number, [event] * 2, Memory())
-    if number == 1: print("going", flush=True)
-"""
-
-
-def test_several_processes_write_without_gaps_or_doubles(tmp_path: Path) -> None:
-    path = str(tmp_path / "city.db")
-    Journal(path).close()
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, path, "50", str(n)], stdout=subprocess.DEVNULL
-        )
-        for n in range(3)
-    ]
-    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
-
-    journal = Journal(path)
-    numbers = [entry.number for entry in journal.entries()]
+    journal = Journal(path, written=look)
+    journal.record(1.0, [EVENT, EVENT], MEMORY)
+    journal.record(2.0, [], Memory())
+    journal.record(3.0, [EVENT], Memory())
     journal.close()
-    assert numbers == list(range(1, 301))
+
+    assert seen == [[2, 1, 2], [3, 1, 2, 3]]
 
 
-def test_a_kill_at_any_instant_leaves_whole_transactions(tmp_path: Path) -> None:
-    path = str(tmp_path / "city.db")
-    writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, path, "1000000", "w"], stdout=subprocess.PIPE
-    )
-    assert writer.stdout is not None
-    writer.stdout.readline()
-    os.kill(writer.pid, signal.SIGKILL)
-    writer.wait()
-    writer.stdout.close()
+def test_events_of_one_write_keep_their_own_times(journal: Journal) -> None:
+    journal.write([(1.0, EVENT), (5.0, EVENT)], Memory())
 
-    journal = Journal(path)
-    entries = list(journal.entries(limit=10_000_000))
-    journal.close()
-    assert entries
-    assert len(entries) % 2 == 0
+    assert [entry.at for entry in journal.entries()] == [1.0, 5.0]

@@ -1,0 +1,146 @@
+"""`gc events`: what happened, from the journal; with `--follow` also what happens.
+
+Reading needs no controller and holds nobody up. The line for people is that of `gc start`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gascity.cli.city import Here
+from gascity.cli.options import complete_agents, complete_types
+from gascity.cli.telling import told
+from gascity.errors import Exit, UsageError
+
+if TYPE_CHECKING:
+    from gascity.journal.events import EventLog, Wanted
+
+LINES = 50
+PATIENCE = 5.0  # for a journal that somebody is changing
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(events)
+
+
+def events(
+    context: typer.Context,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with what happens, until Ctrl-C.")
+    ] = False,
+    since: Annotated[
+        str,
+        typer.Option(
+            metavar="WHEN",
+            help="All since 10m ago, 2026-03-01T15:04, or after the event of a number.",
+            show_default=False,
+        ),
+    ] = "",
+    types: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type",
+            metavar="TYPE",
+            autocompletion=complete_types,
+            help="Only these: session.crashed, or session for all that begin so.",
+        ),
+    ] = None,
+    agents: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent",
+            metavar="AGENT",
+            autocompletion=complete_agents,
+            help="Only those of this agent or pool.",
+        ),
+    ] = None,
+    lines: Annotated[
+        int | None,
+        typer.Option(
+            "-n", "--lines", min=0, help="How many of the last (50); 0 for all that is kept."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+) -> int:
+    """Show what happened in the city, the oldest first."""
+    from gascity.cli.wanting import since_when, wanted_events
+
+    here: Here = context.obj
+    start = since_when(since, time.time())
+    after = start if isinstance(start, int) else 0
+    count = lines if lines is not None else 0 if since else LINES
+
+    def show(event: Mapping[str, object]) -> None:
+        _show(event, as_json=as_json)
+
+    with _log(os.path.join(here.state, "city.db")) as log:
+        moment = start if isinstance(start, float) else None
+        wanted = wanted_events(here, types or (), agents or (), moment, log)
+        upto, shown = (0, 0) if log is None else _past(log, wanted, after, count, show)
+        if not (follow or as_json or shown):
+            typer.echo("no such events" if upto else "no events yet")
+    if follow:
+        from gascity.cli.following import Follower
+
+        Follower(here.state, wanted, upto, show).run()
+    return Exit.OK
+
+
+@contextlib.contextmanager
+def _log(path: str) -> Iterator[EventLog | None]:
+    """Yield the events there are; None where a city has no journal yet."""
+    if not os.path.exists(path):
+        yield None
+        return
+    from gascity.journal.store import Journal
+
+    journal = Journal(path, patience=PATIENCE)
+    try:
+        yield journal.events
+    finally:
+        journal.close()
+
+
+def _past(
+    log: EventLog,
+    wanted: Wanted,
+    after: int,
+    count: int,
+    show: Callable[[Mapping[str, object]], None],
+) -> tuple[int, int]:
+    """Show what there is; return the number up to which all was seen, and how many were shown."""
+    from gascity.cli.following import gone
+    from gascity.controller.feed import document
+
+    pages = [log.newest(count, wanted, after=after)] if count else log.every(after, wanted)
+    upto = shown = 0
+    for page in pages:
+        if page.last < after or page.anew:
+            last = f"the last one is {page.last}" if page.last else "there are none"
+            raise UsageError(f"there was no event {after} yet", hint=last)
+        if after and page.misses:
+            sys.stderr.write(gone(page.after, page.first) + "\n")
+        for entry in page.entries:
+            show(document(entry))
+        upto, shown = page.upto, shown + len(page.entries)
+    return upto, shown
+
+
+def _show(event: Mapping[str, object], *, as_json: bool) -> None:
+    """Print one event, for a person or for a program."""
+    if as_json:
+        sys.stdout.write(json.dumps(event, ensure_ascii=False) + "\n")
+        return
+    moment = datetime.fromisoformat(str(event["at"])).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    kind, agent, message = (str(event.get(key, "")) for key in ("type", "agent", "message"))
+    sys.stdout.write(told(moment, kind, agent, message) + "\n")

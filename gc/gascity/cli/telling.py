@@ -1,0 +1,54 @@
+"""One event as a line for people, the same in `gc start` and `gc events`."""
+
+from __future__ import annotations
+
+from gascity.cli import render
+
+WORDS = {
+    "controller.started": ("controller started", "32"),
+    "controller.stopped": ("controller stopped", "33"),
+    "controller.slow": ("slow", "31"),
+    "city.reloaded": ("city file read", "32"),
+    "city.rejected": ("city file refused", "31"),
+    "city.braked": ("mass death", "31"),
+    "session.foreign": ("foreign session", "33"),
+    "agent.drifted": ("drifted", "33"),
+    "agent.idle": ("idle", "33"),
+    "session.started": ("started", "32"),
+    "session.adopted": ("taken up", "32"),
+    "session.crashed": ("crashed", "31"),
+    "session.stopped": ("stopped", "33"),
+    "session.draining": ("draining", "36"),
+    "session.undrained": ("undrained", "36"),
+    "session.start_failed": ("failed to start", "31"),
+    "session.stop_failed": ("failed to stop", "31"),
+    "session.drain_failed": ("failed to drain", "31"),
+    "agent.quarantined": ("quarantined", "31"),
+    "agent.released": ("released", "32"),
+    "agent.held": ("held", "33"),
+    "provider.lost": ("provider lost", "31"),
+    "provider.back": ("provider back", "32"),
+    "journal.lost": ("journal lost", "31"),
+    "alert.raised": ("alert", "31"),
+    "dialog.answered": ("dialog", "36"),
+    "dialog.failed": ("dialog", "31"),
+    "nudge.queued": ("nudge queued", "36"),
+    "nudge.submitted": ("nudged", "32"),
+    "nudge.refused": ("nudge refused", "33"),
+    "nudge.unverified": ("nudge unproven", "31"),
+    "nudge.expired": ("nudge expired", "31"),
+    "nudge.cancelled": ("nudge taken back", "33"),
+}
+"""What each type of event is called, and its colour."""
+
+
+def told(moment: str, kind: str, agent: str, message: str) -> str:
+    """Return the line; a type that this gc does not know is told by its name."""
+    from gascity.config.problems import visible
+
+    word, code = WORDS.get(kind, (kind, ""))
+    what = render.colour(word, code) if code else visible(word)
+    said = visible(" ".join(message.split()))
+    if kind == "controller.stopped" and said:
+        return f"{moment}  {what}: {said}"
+    return "  ".join(part for part in (moment, visible(agent), what, said) if part)

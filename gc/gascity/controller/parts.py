@@ -1,0 +1,131 @@
+"""What a controller works with that is made from its city, and what takes on another one.
+
+The providers are one dictionary that all parts look into and that only the loop's thread changes:
+one that is added can be used at once, and one that nothing lives on any more is closed.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+
+from gascity.controller.act import Hands
+from gascity.controller.chronicle import Chronicle
+from gascity.controller.clock import Clock
+from gascity.controller.deeds import Deeds
+from gascity.controller.demand import Demand
+from gascity.controller.looks import Looks
+from gascity.controller.messages import Looked, Message, Wake
+from gascity.controller.postbox import Postbox, first_words
+from gascity.controller.screens import ScreenReader, Screens
+from gascity.controller.workers import Workers
+from gascity.core.actions import Event
+from gascity.core.memory import Memory
+from gascity.core.model import City, declared
+from gascity.core.observed import CITY_ID, Seen, SessionState
+from gascity.journal.store import Journal
+from gascity.session.provider import SessionProvider, Watch
+
+
+def needed(city: City) -> frozenset[str]:
+    """Return the providers that the city's agents are on; without agents, its default one."""
+    used = {spec.provider for spec in declared(city.desired)}
+    return frozenset(used or {city.default_provider})
+
+
+class Parts:
+    """The parts of one controller. Used by the loop's thread alone."""
+
+    def __init__(
+        self,
+        city: City,
+        providers: Mapping[str, SessionProvider],
+        journal: Journal,
+        hands: Hands,
+        report: Callable[[Event], None],
+        clock: Clock,
+        post: Callable[[Message], None],
+    ) -> None:
+        ambient = dict(hands.home.ambient)
+        self._post = post
+        self._watches: dict[str, tuple[Watch, bool]] = {}
+        self.providers = dict(providers)
+        self.workers = Workers()
+        self.chronicle = Chronicle(city, ambient, journal, report, clock, self.workers)
+        self.postbox = Postbox(journal.nudges, first_words(city.desired))
+        self.looks = Looks(self.providers, declared(city.desired), post)
+        self.screens = Screens(city, ScreenReader(self.providers, post, clock.now))
+        self.deeds = Deeds(replace(hands, providers=self.providers), self.workers, post)
+        self.demand = Demand(ambient, self.workers, post)
+
+    def watch(self) -> None:
+        """Listen to every provider, to each as what it says can be taken."""
+        for name in self.providers.keys() | self._watches.keys():
+            watch, listens = self._watches.get(name, (None, None))
+            takes_words = name in self.providers and self.looks.takes_words(name)
+            if watch is not None and (name not in self.providers or listens != takes_words):
+                self.workers.submit(watch.close)
+                del self._watches[name]
+            if name in self.providers and name not in self._watches:
+                self._watches[name] = self._listen(name, takes_words), takes_words
+
+    def take(self, city: City, opened: Mapping[str, SessionProvider]) -> None:
+        """Work for another city from now on; `opened` are the providers that come with it."""
+        self.providers.update(opened)
+        for provider in self.providers.values():
+            provider.context = replace(provider.context, screens=city.screens)
+        hands = replace(self.deeds.hands, grace=city.daemon.shutdown_timeout, screens=city.screens)
+        self.deeds.use(hands)
+        self.chronicle.take(city)
+        self.postbox.expect(first_words(city.desired))
+        self.screens.change(city)
+        self.demand.keep(city.desired.pools)
+        self._expect(city)
+
+    def retire(self, city: City, memory: Memory) -> None:
+        """Close the providers that the city does not need and on which nothing of it is left."""
+        spare = [name for name in self.providers.keys() - needed(city) if self._is_done(name, city)]
+        spare = [name for name in spare if not _remembers(memory, name)]
+        if not spare or len(spare) == len(self.providers):  # somewhere there is always to look
+            return
+        for name in spare:
+            self.workers.submit(self.providers.pop(name).close)
+        self._expect(city)
+
+    def close(self) -> None:
+        """Stop listening and reading; the providers stay open."""
+        self.screens.close()
+        for watch, _ in self._watches.values():
+            watch.close()
+
+    def _expect(self, city: City) -> None:
+        self.looks.expect(declared(city.desired))
+        self.watch()
+
+    def _listen(self, name: str, takes_words: bool) -> Watch:  # noqa: FBT001  it is what it says
+        def seen(sessions: Mapping[str, SessionState], at: float) -> None:
+            self._post(Looked(name, Seen(sessions), told_at=at))
+
+        wake = partial(self._post, Wake())
+        try:
+            return self.providers[name].watch(wake, seen=seen if takes_words else None)
+        except Exception:  # noqa: BLE001  a provider is foreign code: without it the patrol has to do
+            traceback.print_exc()
+            return Watch()
+
+    def _is_done(self, name: str, city: City) -> bool:
+        """Tell whether a provider was seen to have no session of the city, and is left alone."""
+        seen = self.looks.seen.get(name)
+        if not isinstance(seen, Seen) or self.deeds.concern(name):
+            return False
+        return not _ours(seen.sessions.values(), city)
+
+
+def _ours(sessions: Iterable[SessionState], city: City) -> bool:
+    return any(state.meta.get(CITY_ID) == city.desired.city_id for state in sessions)
+
+
+def _remembers(memory: Memory, provider: str) -> bool:
+    return any(agent.run and agent.provider == provider for agent in memory.agents.values())

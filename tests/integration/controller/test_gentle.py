@@ -1,0 +1,189 @@
+"""A controller that is gentle: it waits, asks, brakes and reminds before it ends anything."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+
+from tests.integration.controller.stage import CITY, Bench, agent, up
+
+from gascity.core.actions import EventType
+from gascity.core.model import OnDrift, OnIdle, RestartPolicy, SessionConfig, StartupHints
+from gascity.core.observed import AGENT, CITY_ID, CONFIG_HASH, DRAINED, RESTART_REQUESTED, RUN
+from gascity.testing.eventually import eventually
+
+ROOMY = RestartPolicy(max_restarts=20, window=3600, first_delay=0.01, longest_delay=0.05)
+
+
+def test_a_mass_death_is_told_once_and_everybody_comes_back(bench: Bench) -> None:
+    names = [f"a{n}" for n in range(12)]
+    running = bench.run(*(agent(name, restarts=ROOMY) for name in names))
+    eventually(up(running, *names), within=20)
+    before = len(bench.world.starts)
+
+    for name in names:
+        bench.world.crash(f"gc-c-{name}", signal=9)
+
+    eventually(lambda: len(bench.world.starts) == before + 12, within=20)
+    eventually(up(running, *names), within=20)
+    assert len(running.told(EventType.CITY_BRAKED)) == 1
+    alerts = [event.message for event in running.told(EventType.ALERT_RAISED)]
+    assert len([text for text in alerts if "at a time" in text]) == 1
+    assert len(running.told(EventType.SESSION_CRASHED)) == 12
+
+
+def test_a_mass_death_never_brings_up_more_than_a_few_at_once(bench: Bench) -> None:
+    names = [f"a{n}" for n in range(10)]
+    running = bench.run(*(agent(name, restarts=ROOMY) for name in names))
+    eventually(up(running, *names), within=20)
+    gates = {f"gc-c-{name}": threading.Event() for name in names}
+    bench.world.slow.update(gates)
+    before = len(bench.world.starts)
+
+    with bench.world.changed:  # in one look
+        for name in names:
+            bench.world.crash(f"gc-c-{name}", signal=9)
+
+    eventually(lambda: len(bench.world.starts) == before + 4, within=20)
+    running.ask("status")
+    assert len(bench.world.starts) == before + 4
+
+    def let_up() -> bool:
+        waiting = [s for s in bench.world.starts[before:] if not gates[s].is_set()]
+        assert len(waiting) <= 4
+        for session in waiting:
+            gates[session].set()
+        return len(bench.world.starts) == before + 10
+
+    eventually(let_up, within=20)
+    eventually(up(running, *names), within=20)
+
+
+def test_an_orphan_is_ended_only_after_a_second_look(bench: Bench) -> None:
+    meta = {CITY_ID: CITY, AGENT: "old", CONFIG_HASH: "f", RUN: "r1"}
+    bench.world.create("gc-c-old", SessionConfig("true", "/", meta=meta))
+    begun = time.monotonic()
+    running = bench.run(agent("a"))
+    eventually(up(running, "a"), within=20)
+
+    eventually(lambda: "gc-c-old" not in bench.world.sessions, within=20)
+
+    assert time.monotonic() - begun >= 1.0
+    (stopped,) = running.told(EventType.SESSION_STOPPED)
+    assert "no longer in the city file" in stopped.message
+
+
+def test_a_session_of_a_stranger_is_told_of_and_left_alone_to_the_end(bench: Bench) -> None:
+    bench.world.create("gc-c-guest", SessionConfig("true", "/"))
+    running = bench.run(agent("a"))
+    eventually(up(running, "a"), within=20)
+
+    (told,) = eventually(lambda: running.told(EventType.SESSION_FOREIGN), within=20)
+    assert told.session == "gc-c-guest"
+    running.ask("stop")
+
+    assert list(bench.world.sessions) == ["gc-c-guest"]
+
+
+def test_an_idle_agent_is_reminded_through_the_queue(bench: Bench) -> None:
+    hints = StartupHints(nudge="Look for work.")
+    running = bench.run(agent("a", hints=hints, idle_timeout=0.3, on_idle=OnIdle.NUDGE))
+    eventually(up(running, "a"), within=20)
+
+    def received() -> list[str]:
+        return bench.world.sessions["gc-c-a"].received
+
+    eventually(lambda: received().count("Look for work.") >= 3, within=20)
+    assert running.told(EventType.AGENT_IDLE)
+    assert running.told(EventType.NUDGE_SUBMITTED)
+
+
+def test_an_idle_agent_is_restarted_or_stopped_and_neither_is_a_crash(bench: Bench) -> None:
+    running = bench.run(
+        agent("a", idle_timeout=0.3),
+        agent("b", idle_timeout=0.3, on_idle=OnIdle.STOP),
+    )
+
+    eventually(lambda: bench.world.starts.count("gc-c-a") >= 3, within=20)
+    eventually(lambda: running.states().get("b") == "stopped", within=20)
+
+    assert not running.told(EventType.SESSION_CRASHED)
+    (view,) = [one for one in running.ask("status")["agents"] if one["name"] == "a"]
+    assert view["restarts"] == 0
+    assert view["requests"] >= 2
+
+
+def test_drift_that_is_only_told_leaves_the_agent_alone(bench: Bench) -> None:
+    running = bench.run(agent("a"))
+    eventually(up(running, "a"), within=20)
+    pid = running.ask("status")["agents"][0]["pid"]
+    bench.end()
+
+    running = bench.run(agent("a", fingerprint="other", on_drift=OnDrift.NOTIFY))
+    eventually(lambda: running.told(EventType.AGENT_DRIFTED), within=20)
+    (view,) = running.ask("status")["agents"]
+
+    assert (view["pid"], view["drift"]) == (pid, True)
+    assert [e for e in running.told(EventType.ALERT_RAISED) if "old configuration" in e.message]
+
+
+def test_drift_can_wait_until_the_agent_has_drained(bench: Bench) -> None:
+    running = bench.run(agent("a"))
+    eventually(up(running, "a"), within=20)
+    session = bench.world.sessions["gc-c-a"]
+    run = session.meta[RUN]
+    bench.end()
+
+    running = bench.run(agent("a", fingerprint="other", on_drift=OnDrift.DRAIN))
+    eventually(lambda: running.told(EventType.SESSION_DRAINING), within=20)
+    assert bench.world.sessions["gc-c-a"] is session
+    session.meta[DRAINED] = run
+    bench.world.wake()
+
+    eventually(lambda: bench.world.sessions["gc-c-a"].meta[CONFIG_HASH] == "other", within=20)
+
+
+def test_what_an_agent_asks_for_is_done_and_counted_apart(bench: Bench) -> None:
+    running = bench.run(agent("a"))
+    eventually(up(running, "a"), within=20)
+    session = bench.world.sessions["gc-c-a"]
+
+    session.meta[RESTART_REQUESTED] = session.meta[RUN]
+    bench.world.wake()
+
+    eventually(lambda: bench.world.starts.count("gc-c-a") == 2, within=20)
+    eventually(up(running, "a"), within=20)
+    (view,) = running.ask("status")["agents"]
+    assert (view["requests"], view["restarts"]) == (1, 0)
+
+
+def test_a_city_ends_in_the_reverse_order_of_its_needs(bench: Bench) -> None:
+    running = bench.run(agent("db"), agent("api", depends_on=("db",)), agent("other"))
+    eventually(up(running, "db", "api", "other"), within=20)
+
+    running.ask("stop")
+
+    ended = [event.agent for event in running.told(EventType.SESSION_STOPPED)]
+    assert ended.index("api") < ended.index("db")
+    assert set(ended) == {"db", "api", "other"}
+
+
+def test_a_quarantine_ends_when_the_agents_own_configuration_changes(bench: Bench) -> None:
+    running = bench.run(agent("a"), agent("b"))
+    eventually(up(running, "a", "b"), within=20)
+    for _ in range(3):
+        eventually(up(running, "a"), within=20)
+        bench.world.crash("gc-c-a", code=1)
+        eventually(lambda: running.states()["a"] in ("ready", "quarantined"), within=20)
+    eventually(lambda: running.states()["a"] == "quarantined", within=20)
+    bench.end()
+
+    running = bench.run(agent("a"), agent("b", fingerprint="other"))
+    eventually(up(running, "b"), within=20)
+    assert running.states()["a"] == "quarantined"
+    assert not running.told(EventType.AGENT_QUARANTINED)
+    bench.end()
+
+    running = bench.run(replace(agent("a"), fingerprint="mended"), agent("b"))
+    eventually(up(running, "a"), within=20)
