@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKERS := $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))') # most tests wait
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: run test check format bench clean
+.PHONY: run test chaos check format bench clean
 
 run: $(VENV)/.run city.toml ## run city.example.toml in the foreground
 	@$(BIN)/gc start
@@ -16,6 +16,10 @@ city.toml:
 test: $(VENV)/.test ## the whole test suite
 	@./.ci/needs
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+chaos: $(VENV)/.test ## a real city under 1,000 random faults; CHAOS_SEED and CHAOS_FAULTS repeat a run
+	@./.ci/needs
+	@$(BIN)/python -m tests.chaos
 
 check: $(VENV)/.lint ## format, lint, types, layers
 	@$(BIN)/ruff format --check .

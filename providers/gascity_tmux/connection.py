@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from gascity.core.observed import ProcessId
 from gascity.errors import ProviderUnavailable
 from gascity_tmux.wire import Block, Notice, Parser
 
@@ -52,6 +53,9 @@ class Connection:
         env: Mapping[str, str],
         hear: Callable[[Notice | None], None],
     ) -> None:
+        self.server: ProcessId | None = (
+            None  # which process is at the other end, once that is known
+        )
         self._hear = hear
         self._parser = Parser()
         self._fence = f"fence-{os.urandom(8).hex()}"

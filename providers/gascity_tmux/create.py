@@ -73,8 +73,10 @@ def line(birth: Birth, settings: Settings, *, replaced: Pane | None = None) -> s
     if replaced is not None:
         aside = f"gc-ended-{replaced.session.lstrip('$')}-{birth.token}"
         commands += [
-            command("rename-session", "-t", replaced.session, aside),
-            command("set-option", "-pu", "-t", replaced.id, CITY),
+            replaced.only(
+                command("rename-session", "-t", replaced.session, aside),
+                command("set-option", "-pu", "-t", replaced.id, CITY),
+            )
         ]
     commands += [
         command("set-option", "-g", "default-shell", _shell(birth.config)),
@@ -105,7 +107,7 @@ def farewell_lines(birth: Birth, replaced: Pane, clients: Sequence[str]) -> list
     Who looks at it stays and sees the new one, unless they leave this moment.
     """
     switches = [command("switch-client", "-c", one, "-t", birth.target) for one in clients]
-    return [*switches, command("kill-session", "-t", replaced.session)]
+    return [*switches, replaced.only(command("kill-session", "-t", replaced.session))]
 
 
 def aside_line(birth: Birth) -> str:

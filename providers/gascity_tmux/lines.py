@@ -49,9 +49,11 @@ def deliver_lines(view: View, pane: Pane, text: str, deadline: float) -> Receipt
 def _type(view: View, pane: Pane, text: str, terminal: int, deadline: float) -> Receipt:
     enter = keys.keys_line(pane.id, ["Enter"])
     paste = keys.paste_line(pane.id, text, keys.new_buffer())
-    if not view.do(f"{paste} ; {enter}" if text else enter, deadline):
+    if not view.do(f"{paste} ; {enter}" if text else enter, deadline, of=pane):
         return Receipt(Delivery.ABSENT)
-    view.ask(command("display-message", "-p", "x"), deadline=deadline)  # tmux wrote by then
+    view.ask(
+        command("display-message", "-p", "x"), deadline=deadline, of=pane
+    )  # tmux wrote by then
     if _is_read(terminal, min(deadline, time.monotonic() + PROOF)):
         return Receipt(Delivery.SUBMITTED, "its program read it", text, attempts=1)
     return Receipt(Delivery.UNVERIFIED, "its program did not read it in time", text, attempts=1)
@@ -73,7 +75,7 @@ def _is_read(terminal: int, until: float) -> bool:
 def opened(view: View, pane: Pane, deadline: float) -> Iterator[int | None]:
     """Open the terminal of a pane, beside its program; None when that cannot be."""
     asked = command("display-message", "-p", "-t", pane.id, "#{pane_tty}")
-    answered = view.ask(asked, deadline=deadline)
+    answered = view.ask(asked, deadline=deadline, of=pane)
     with opened_path(answered[0].text if answered and answered[0].ok else "") as terminal:
         yield terminal
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -13,13 +14,14 @@ from gascity.session import kin
 from gascity.session.kin import Kin
 from gascity.session.provider import CityContext
 from gascity_tmux import create, layout
-from gascity_tmux.connection import Lost
+from gascity_tmux.connection import Gone, Lost
 from gascity_tmux.create import Birth
 from gascity_tmux.panes import Pane
 from gascity_tmux.server import Server, scrub_lines
 from gascity_tmux.view import View
 from gascity_tmux.wire import Block, command
 
+_MADE = "gc-made"  # what tmux says between making a session and removing the one before
 LEFTOVERS = 5.0  # seconds for the killed processes of an ended session to vanish
 
 
@@ -55,7 +57,7 @@ class Maker:
         try:
             failed = self._make(birth, lines, deadline)
             if failed is not None and "duplicate" in failed.text and ended is None:
-                self._view.do(create.aside_line(birth), deadline)
+                self._view.do(create.aside_line(birth), deadline, of=None)
                 failed = self._make(birth, lines, deadline)
             if failed is not None:
                 raise self._refusal(birth, failed, deadline)
@@ -80,11 +82,11 @@ class Maker:
         going = [found[name] for name in names if name in found]
         staying = {pane.session for pane in found.values() if pane not in going}
         kills = [
-            command("kill-session", "-t", pane.session)
+            pane.only(command("kill-session", "-t", pane.session))
             for pane in going
             if pane.session not in staying  # a person may have moved a pane into another session
         ]
-        kills += [command("kill-pane", "-t", pane.id) for pane in going]
+        kills += [pane.only(command("kill-pane", "-t", pane.id)) for pane in going]
         if kills:
             self._server.end(kills, deadline=deadline)
         for name in names:
@@ -93,17 +95,21 @@ class Maker:
     # --- how
 
     def _make(self, birth: Birth, lines: Sequence[str], deadline: float) -> Block | None:
-        """Have it made by the first line; return what tmux said when it could not be."""
+        """Have it made by the first line; return what tmux said when it could not be.
+
+        All lines go at once: whoever sends them may be gone before the first is answered.
+        """
+        made = command("display-message", "-p", _MADE)
         while True:
             connection = self._server.connect(deadline=deadline, start=True)
             assert connection is not None  # noqa: S101  it was to be started
             try:
                 shown = connection.ask(command("show-environment", "-g"), deadline=deadline)
                 scrub = scrub_lines(shown[0])
-                answered = connection.ask(*scrub, lines[0], deadline=deadline)[len(scrub) :]
-                failed = next((block for block in answered if not block.ok), None)
-                if failed is None and lines[1:]:
-                    connection.ask(*lines[1:], deadline=deadline)
+                said = (*scrub, lines[0], made, *lines[1:])
+                answered = connection.ask(*said, deadline=deadline)[len(scrub) :]
+                making = itertools.takewhile(lambda block: block.text != _MADE, answered)
+                failed = next((block for block in making if not block.ok), None)
             except Lost:
                 found = self._view.find(birth.name, deadline)  # it may have been done before
                 if found is None:
@@ -130,7 +136,10 @@ class Maker:
         if ended is None or not ended.attached:
             return []
         asked = command("list-clients", "-t", ended.session, "-F", "#{client_name}")
-        answered = self._view.ask(asked, deadline=deadline)
+        try:
+            answered = self._view.ask(asked, deadline=deadline, of=ended)
+        except Gone:
+            return []
         return answered[0].text.split("\n") if answered and answered[0].ok else []
 
     def _refusal(self, birth: Birth, failed: Block, deadline: float) -> GascityError:

@@ -10,7 +10,7 @@ import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gascity.core.observed import Alive, Exited, Life
+from gascity.core.observed import Alive, Exited, Life, ProcessId
 from gascity.errors import ProviderUnavailable
 from gascity_tmux.wire import Block, command
 
@@ -40,7 +40,10 @@ _FORMAT = "|".join(f"#{{{field}}}" for field in _FIELDS)
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """An agent's pane. `session` is tmux's own number of its session, never used twice."""
+    """An agent's pane. `session` is tmux's own number of its session, never used twice.
+
+    The next server counts anew: the numbers mean nothing without the `server` they were seen on.
+    """
 
     id: str
     session: str
@@ -54,6 +57,7 @@ class Pane:
     name: str
     title: str
     is_closed: bool = False
+    server: ProcessId | None = None
 
     @property
     def key(self) -> Key:
@@ -74,6 +78,14 @@ class Pane:
         """Whether its program runs."""
         return isinstance(self.life, Alive)
 
+    def only(self, *commands: str) -> str:
+        """Return the command that does these if the pane is still the one that was seen.
+
+        A new server counts anew: what had a number on the last one is somebody else's on this one.
+        """
+        same = f"#{{==:#{{{TOKEN}}},{self.token}}}"
+        return command("if-shell", "-F", "-t", self.id, same, " ; ".join(commands))
+
 
 def list_command(city_mark: str, name: str = "", session: str = "") -> str:
     """Return the command that lists the panes of a city, or of one of its sessions.
@@ -87,16 +99,16 @@ def list_command(city_mark: str, name: str = "", session: str = "") -> str:
     return command("list-panes", *where, "-f", wanted, "-F", _FORMAT)
 
 
-def read(answered: Iterable[Block]) -> list[Pane]:
+def read(answered: Iterable[Block], server: ProcessId | None = None) -> list[Pane]:
     """Return the panes in an answer; raises ProviderUnavailable when it is none."""
     block = next(iter(answered), None)
     if block is None or not block.ok:
         said = block.text if block is not None else "nothing"
         raise ProviderUnavailable(f"tmux was asked for its panes and said: {said}")
-    return [_pane(line.decode(errors="replace")) for line in block.lines]
+    return [_pane(line.decode(errors="replace"), server) for line in block.lines]
 
 
-def _pane(line: str) -> Pane:
+def _pane(line: str, server: ProcessId | None) -> Pane:
     try:
         (
             pane, session, pid, dead, status, signalled, attached, activity, created, version,
@@ -116,6 +128,7 @@ def _pane(line: str) -> Pane:
             name=name,
             title=title,
             is_closed=dead == "1",
+            server=server,
         )
     except ValueError as problem:
         raise ProviderUnavailable(

@@ -33,6 +33,7 @@ from gascity.session.startup import bring_up
 from gascity.session.terminal import Terminal
 from gascity_tmux import keys, layout, meta, panes, screen
 from gascity_tmux.connection import Lost
+from gascity_tmux.leftovers import leftovers
 from gascity_tmux.making import Maker
 from gascity_tmux.panes import Pane
 from gascity_tmux.program import OLDEST, version
@@ -43,7 +44,7 @@ from gascity_tmux.target import TmuxTarget
 from gascity_tmux.terminal import TmuxTerminal, look_at
 from gascity_tmux.view import View
 from gascity_tmux.watching import TmuxWatch
-from gascity_tmux.wire import Block, command
+from gascity_tmux.wire import command
 
 
 class Provider(SessionProvider):
@@ -150,6 +151,7 @@ class Provider(SessionProvider):
     def observe(self, *, timeout: float) -> Mapping[str, SessionState]:
         """Return every session in one round trip, and a second one for metadata that changed."""
         states = self._view.states(time.monotonic() + timeout)
+        states |= leftovers(self._home, self.context.city_id, states)
         if self._deaths is not None:
             living = [state.process for state in states.values() if isinstance(state.life, Alive)]
             self._deaths.expect(process for process in living if process is not None)
@@ -234,27 +236,24 @@ class Provider(SessionProvider):
             return
         line = keys.keys_line(found.id, list(keys_))
         with session_lock(self.context.state_dir, name, deadline - time.monotonic()):
-            self._view.do(line, deadline)
+            self._view.do(line, deadline, of=found)
 
     def peek(self, name: str, lines: int, *, timeout: float, colours: bool = False) -> str:
         """Return the last lines the session showed, also after it ended."""
         deadline = time.monotonic() + timeout
 
-        def ask(line: str) -> Sequence[Block]:
-            return self._view.ask(line, deadline=deadline)
+        def last_lines(pane: Pane) -> str | None:
+            ask = partial(self._view.ask, deadline=deadline, of=pane)
+            return screen.last_lines(ask, pane.id, lines, colours=colours)
 
-        return self._read(
-            name,
-            deadline,
-            lambda pane: screen.last_lines(ask, pane.id, lines, colours=colours),
-        )
+        return self._read(name, deadline, last_lines)
 
     def clear_scrollback(self, name: str, *, timeout: float) -> None:
         """Forget what scrolled away."""
         deadline = time.monotonic() + timeout
         found = self._view.find(name, deadline)
         if found is not None:
-            self._view.do(command("clear-history", "-t", found.id), deadline)
+            self._view.do(command("clear-history", "-t", found.id), deadline, of=found)
 
     # --- metadata
 
@@ -284,7 +283,7 @@ class Provider(SessionProvider):
         if found is None or not os.path.exists(src):
             return
         asked = command("display-message", "-p", "-t", found.id, "#{pane_start_path}")
-        answered = self._view.ask(asked, deadline=deadline)
+        answered = self._view.ask(asked, deadline=deadline, of=found)
         if not answered or not answered[0].ok:
             return
         try:
@@ -299,7 +298,9 @@ class Provider(SessionProvider):
         return self._read(
             name,
             deadline,
-            lambda pane: screen.read(self._view.ask(screen.now(pane.id), deadline=deadline)),
+            lambda pane: screen.read(
+                self._view.ask(screen.now(pane.id), deadline=deadline, of=pane)
+            ),
         )
 
     def _read(self, name: str, deadline: float, read: Callable[[Pane], str | None]) -> str:
@@ -321,7 +322,8 @@ class Provider(SessionProvider):
         if found is None:
             return False
         renewed = meta.set_command(found.session, panes.VERSION, os.urandom(8).hex())
-        return self._view.do(" ; ".join([change(found.session), renewed, tell_hub()]), deadline)
+        line = " ; ".join([change(found.session), renewed, tell_hub()])
+        return self._view.do(line, deadline, of=found)
 
     def _someone_died(self) -> None:
         self._server.make_it_reap()

@@ -38,6 +38,7 @@ _FAREWELL = " ; ".join(
     ]
 )
 _SESSIONS = "#{S:x}"  # one letter per session
+_LEFT = "gc-left"
 
 Listener = Callable[[str], None]
 
@@ -105,13 +106,13 @@ class Server:
 
         Returns when the server is gone then: who asks next must not meet it on its way out.
         """
-        count = command("display-message", "-p", _SESSIONS)
+        count = command("display-message", "-p", f"{_LEFT} {_SESSIONS}")
         leave = command("if-shell", "-F", f"#{{==:{_SESSIONS},x}}", _FAREWELL)
         connection = self.connect(deadline=deadline)
         while connection is not None:
             try:
                 answered = connection.ask(*kills, count, leave, deadline=deadline)
-                if answered[len(kills)].text != "x":
+                if f"{_LEFT} x" not in [block.text for block in answered]:
                     return  # there are others
             except Lost:
                 pass  # it may have hung up before or after
@@ -180,7 +181,7 @@ class Server:
             return None, connection.last_words
         finally:
             door.close()
-        self._process = processes.identify(pid)
+        self._process = connection.server = processes.identify(pid)
         self._finder.record.write(pid, self.socket)
         connection.ask(*scrub_lines(answered[-1]), deadline=deadline)
         return connection, ""

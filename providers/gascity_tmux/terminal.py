@@ -53,12 +53,12 @@ class TmuxTerminal:
                     raise
 
     def _look(self, deadline: float) -> Screen:
-        answered = self._view.ask(*_questions(self._pane, "-e"), deadline=deadline)
+        answered = self._view.ask(*_questions(self._pane, "-e"), deadline=deadline, of=self._pane)
         seen = _screen(answered, styled.read_rows)
         if not seen.attached:
             return seen
         clients = command("list-clients", "-t", self._pane.session, "-F", "#{client_activity}")
-        return _with_quiet(seen, self._view.ask(clients, deadline=deadline))
+        return _with_quiet(seen, self._view.ask(clients, deadline=deadline, of=self._pane))
 
     def press(self, keys_: Sequence[str], *, timeout: float) -> None:
         """Press keys."""
@@ -88,7 +88,7 @@ class TmuxTerminal:
 
     def _do(self, line: str, timeout: float) -> None:
         with contextlib.suppress(Lost):  # what is gone takes no keys
-            self._view.do(line, time.monotonic() + timeout)
+            self._view.do(line, time.monotonic() + timeout, of=self._pane)
 
 
 Rows = tuple[str, ...]
@@ -147,7 +147,7 @@ def look_at(
         if pane.name in wanted and (since is None or pane.activity >= since - 1)
     ]
     asked = [question for pane in found for question in _questions(pane)]
-    answered = view.ask(*asked, deadline=deadline) if asked else ()
+    answered = view.ask(*asked, deadline=deadline, of=found[0]) if asked else ()
     return {
         pane.name: _screen(answered[2 * number : 2 * number + 2], _plain_rows)
         for number, pane in enumerate(found)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from gascity.core.observed import Alive, ProcessId, SessionState
 from gascity.session import pids
 from gascity_tmux import layout, meta, panes
-from gascity_tmux.connection import Connection, Gone, Lost
+from gascity_tmux.connection import Gone, Lost
 from gascity_tmux.panes import Pane
 from gascity_tmux.server import Server
 from gascity_tmux.wire import Block, command
@@ -95,26 +95,27 @@ class View:
         changed = [pane for pane in found if known[pane.session][0] != pane.version]
         if changed:
             asked = [command("show-environment", "-t", pane.session) for pane in changed]
-            for pane, block in zip(changed, self.ask(*asked, deadline=deadline), strict=True):
+            answered = self.ask(*asked, deadline=deadline, of=changed[0])
+            for pane, block in zip(changed, answered, strict=True):
                 if block.ok:
                     known[pane.session] = (pane.version, meta.read(block))
             with self._lock:
                 self._meta |= {pane.session: known[pane.session] for pane in changed}
         return {session: stored for session, (_, stored) in known.items()}
 
-    def ask(self, *lines: str, deadline: float) -> Sequence[Block]:
-        """Have tmux answer lines about something that was there a moment ago."""
-        return self._connected(deadline).ask(*lines, deadline=deadline)
+    def ask(self, *lines: str, deadline: float, of: Pane | None) -> Sequence[Block]:
+        """Have tmux answer lines about a pane that was there a moment ago, or about no number.
 
-    def do(self, line: str, deadline: float) -> bool:
-        """Have tmux do a line; False when what it is about is no longer there."""
-        return all(block.ok for block in self.ask(line, deadline=deadline))
-
-    def _connected(self, deadline: float) -> Connection:
+        Raises Gone when its server is gone: on the next one its numbers are somebody else's.
+        """
         connection = self._server.connect(deadline=deadline)
-        if connection is None:
+        if connection is None or (of is not None and connection.server != of.server):
             raise Gone("the tmux server has ended")
-        return connection
+        return connection.ask(*lines, deadline=deadline)
+
+    def do(self, line: str, deadline: float, *, of: Pane | None) -> bool:
+        """Have tmux do a line about a pane; False when what it is about is no longer there."""
+        return all(block.ok for block in self.ask(line, deadline=deadline, of=of))
 
     def _ask_for_panes(self, name: str, deadline: float) -> Sequence[Pane]:
         """Return what tmux says; asks again when the server hangs up meanwhile."""
@@ -128,10 +129,10 @@ class View:
                     there = panes.list_command(self._city, name, layout.session_name(name))
                     answered = connection.ask(there, deadline=deadline)
                     if answered and answered[0].ok and answered[0].lines:
-                        return panes.read(answered)
+                        return panes.read(answered, connection.server)
                 answered = connection.ask(everywhere, deadline=deadline)
                 if not _is_leaving(answered) or time.monotonic() >= deadline:
-                    return panes.read(answered)
+                    return panes.read(answered, connection.server)
             except Lost:
                 if time.monotonic() >= deadline:
                     raise

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gascity.agent import TIMEOUT
 from gascity.controller import flags
 from gascity.controller.change_requests import PATIENCE, Wait, silence
-from gascity.controller.messages import Asked
+from gascity.controller.messages import Asked, Wake
 from gascity.controller.workers import Workers
 from gascity.core.model import declared
 from gascity.core.observed import Alive
@@ -73,18 +73,18 @@ class OwnRequests:
 
     def _drain_ack(self, asked: Asked) -> None:
         whom = self._whom(asked.params)
-        provider = self._controller.provider(whom.provider)
+        provider = self._controller.providers[whom.provider]
 
         def job() -> None:
             run = flags.acknowledge(provider, whom.session, whom.agent, whom.run)
             asked.answer({"agent": whom.agent, "run": run})
-            self._controller.wake()
+            self._controller.post(Wake())
 
         self._have_done(asked, job)
 
     def _request_restart(self, asked: Asked) -> None:
         whom = self._whom(asked.params)
-        provider = self._controller.provider(whom.provider)
+        provider = self._controller.providers[whom.provider]
         waits = asked.params.get("wait") is not False
 
         def job() -> None:
@@ -94,7 +94,7 @@ class OwnRequests:
                 self._controller.post(Asked("replacement", old, asked.answer))
             else:
                 asked.answer({"agent": whom.agent, "run": run})
-            self._controller.wake()
+            self._controller.post(Wake())
 
         self._have_done(asked, job)
 

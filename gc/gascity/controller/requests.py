@@ -164,8 +164,12 @@ class Requests:
                 or controller.deeds.in_hand(spec.session)
             ]
 
-        def ready() -> object | None:
-            return None if left() else {"stopped": [spec.name for spec in specs]}
+        def ready() -> object | GascityError | None:
+            if left():
+                return None
+            if controller.journal.behind:
+                return _unwritten(controller, specs, "stopped, but the next controller starts them")
+            return {"stopped": [spec.name for spec in specs]}
 
         def late() -> GascityError:
             return StopTimedOut(f"not known to be gone: {', '.join(left())}{silence(controller)}")
@@ -213,8 +217,11 @@ class _Restart:
         for standing in standings:
             if isinstance(standing, GascityError):
                 return standing
-        done = {"restarted": [spec.name for spec in self._specs]}
-        return done if all(standings) else None
+        if not all(standings):
+            return None
+        if self._controller.journal.behind:
+            return _unwritten(self._controller, self._specs, "up, but that is not written down")
+        return {"restarted": [spec.name for spec in self._specs]}
 
     def late(self) -> GascityError:
         """Say that it took too long."""
@@ -250,3 +257,12 @@ def _discreet(view: AgentView, controller: Controller) -> AgentView:
     if not view.reason:
         return view
     return replace(view, reason=controller.conceal(view.name, view.reason))
+
+
+def _unwritten(controller: Controller, specs: Sequence[AgentSpec], done: str) -> GascityError:
+    """Say that something was done and is not written down: a new controller undoes it."""
+    names = ", ".join(spec.name for spec in specs)
+    return GascityError(
+        f"{names}: {done}: {controller.journal.behind}",
+        hint="it is written as soon as that is possible; `gc doctor` looks at the folder",
+    )

@@ -33,7 +33,7 @@ Happening = tuple[float, Event]  # with the time at which it happened
 class Journal:
     """The journal of one city. Used by the thread that opened it.
 
-    `written` is called after each write that holds events, with the number of the last one; by
+    `behind` says why the last words could not be written. `written` is called after each write that holds events, with the number of the last one; by
     then it is on disk.
     """
 
@@ -46,6 +46,7 @@ class Journal:
     ) -> None:
         self._path = path
         self._written = written
+        self.behind = ""
         with explained(path):
             self._db = schema.connect(path, patience)
         self._saved = Memory()
@@ -96,7 +97,7 @@ class Journal:
         alerts = list(alerts)
         if not rows and not alerts and memory == self._saved:
             return
-        with explained(self._path), self._transaction():
+        with self._noted(), explained(self._path), self._transaction():
             self._db.executemany(
                 "INSERT INTO event (at, type, agent, session, run, message, detail)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -134,6 +135,15 @@ class Journal:
         """
         with explained(self._path):
             return trimming.trim(self._db, now, keep, megabytes)
+
+    @contextlib.contextmanager
+    def _noted(self) -> Iterator[None]:
+        try:
+            yield
+        except GascityError as problem:
+            self.behind = problem.message
+            raise
+        self.behind = ""
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from gascity.agent import Home
 from gascity.controller.act import Hands
+from gascity.controller.clock import Clock
 from gascity.controller.loop import Controller
 from gascity.controller.messages import Asked, Leave
 from gascity.core.actions import Event, EventType
@@ -63,6 +64,7 @@ class Bench:
     make: type[FakeProvider] = FakeProvider
     pools: tuple[PoolSpec, ...] = ()
     screens: RuleBook = field(default_factory=RuleBook)
+    clock: Clock | None = None
 
     def run(self, *specs: AgentSpec) -> Running:
         city = City(
@@ -81,7 +83,9 @@ class Bench:
         def body() -> None:
             journal = Journal(str(self.folder / "city.db"))
             events: list[Event] = []
-            controller = Controller(city, {"fake": provider}, journal, hands, report=events.append)
+            controller = Controller(
+                city, {"fake": provider}, journal, hands, report=events.append, clock=self.clock
+            )
             made.append(Running(controller, events))
             ready.set()
             controller.run()

@@ -363,6 +363,23 @@ def test_a_journal_that_cannot_be_written_does_not_end_the_supervision(
     assert kinds.count(EventType.SESSION_STARTED) == 2
 
 
+def test_what_a_person_asked_for_is_not_claimed_before_it_is_written(
+    bench: Bench, tmp_path: Path
+) -> None:
+    running = bench.run(agent("mayor"), agent("smith"))
+    eventually(up(running, "mayor", "smith"))
+    other = sqlite3.connect(tmp_path / "city.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+
+    with pytest.raises(GascityError, match=r"mayor: stopped, but .* cannot be written now"):
+        running.ask("stop_agents", agents=["mayor"])
+    assert "gc-c-mayor" not in bench.world.sessions
+    other.execute("ROLLBACK")
+    other.close()
+
+    assert running.ask("stop_agents", agents=["mayor"]) == {"stopped": ["mayor"]}
+
+
 def test_words_that_are_no_unicode_do_not_end_the_controller(bench: Bench) -> None:
     bench.world.failing = {"gc-c-mayor": "said \udcff"}
     running = bench.run(agent("mayor"))

@@ -7,27 +7,35 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.integration.tmux.conftest import (
+    HANDED_OVER,
     LIMIT,
+    SCRIBE,
     City,
     frozen,
     lives,
     outer_env,
 )
 
+from gascity.core.observed import Exited
 from gascity.errors import ProviderUnavailable
 from gascity.session.provider import Delivery
 from gascity.testing.eventually import eventually
+from gascity_tmux.connection import Connection
 from gascity_tmux.provider import Provider
+from gascity_tmux.wire import Block
 
 pytestmark = pytest.mark.tmux
 
 # Ends neither with its terminal nor when asked to.
 STUBBORN = "trap '' HUP TERM; while :; do sleep 0.1; done"
+# Takes note that it was asked to.
+SLOW = "trap '' HUP; trap 'touch asked' TERM; touch up; while :; do sleep 0.1; done"
 
 
 def kill_server(city: City) -> None:
@@ -55,7 +63,7 @@ def test_killed_server_is_an_outage_once_and_then_an_empty_city(city: City) -> N
     with pytest.raises(ProviderUnavailable, match="went away"):
         provider.observe(timeout=LIMIT)
 
-    assert provider.observe(timeout=LIMIT) == {}
+    eventually(lambda: provider.observe(timeout=LIMIT) == {})
 
 
 def test_killed_server_wakes_the_watch(city: City) -> None:
@@ -93,13 +101,117 @@ def test_killed_server_its_survivors_are_gone_after_the_next_start(city: City) -
     assert process is not None
     eventually(lambda: ignores_hangup(process.pid))
     kill_server(city)
-    eventually(lambda: is_known_to_be_empty(provider))
     assert lives(process.pid)
 
     provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
 
     assert not lives(process.pid)
     eventually(lambda: len(city.living()) == 1)
+
+
+def test_killed_server_its_survivors_are_seen_as_ended_until_they_are_stopped(city: City) -> None:
+    provider = city.provider()
+    env = {"GC_AGENT": "dir/a", "GC_RUN": "run-1"}
+    provider.start("a", city.config(f"{STUBBORN} # stubborn", env=env), timeout=LIMIT)
+    provider.start("b", city.config("sleep 1000"), timeout=LIMIT)
+    process = provider.observe(timeout=LIMIT)["a"].process
+    assert process is not None
+    eventually(lambda: ignores_hangup(process.pid))
+    kill_server(city)
+
+    eventually(lambda: seen_after_the_outage(provider) == {"a"})
+    left = provider.observe(timeout=LIMIT)["a"]
+    assert left.life == Exited()
+    assert left.meta == {"GC_CITY_ID": "id", "GC_AGENT": "dir/a", "GC_RUN": "run-1"}
+    provider.stop("a", grace=0.1, timeout=LIMIT)
+    assert not lives(process.pid)
+    assert provider.observe(timeout=LIMIT) == {}
+
+
+def seen_after_the_outage(provider: Provider) -> set[str]:
+    try:
+        return set(provider.observe(timeout=LIMIT))
+    except ProviderUnavailable:
+        return set()
+
+
+def test_killed_server_a_stop_on_its_way_ends_nothing_on_the_next_one(city: City) -> None:
+    """Numbers of sessions and panes begin anew with each server."""
+    provider = city.provider()
+    provider.start("a", city.config(SLOW), timeout=LIMIT)
+    eventually((city.work / "up").exists)
+    stopping = threading.Thread(
+        target=provider.stop, args=("a",), kwargs={"grace": 2.0, "timeout": LIMIT}
+    )
+    stopping.start()
+    eventually((city.work / "asked").exists)
+    kill_server(city)
+    other = city.provider()
+    other.start("b", city.config("sleep 1000"), timeout=LIMIT)
+    process = other.observe(timeout=LIMIT)["b"].process
+    assert process is not None
+
+    stopping.join(LIMIT)
+
+    assert lives(process.pid)
+    assert city.sessions() == ["b"]
+
+
+def test_killed_server_a_start_on_its_way_ends_nothing_on_the_next_one(city: City) -> None:
+    provider = city.provider()
+    provider.start("a", city.config("true"), timeout=LIMIT)
+    eventually(lambda: city.ask("a", "#{pane_dead}") == "1")
+    before = provider._view.find("a", time.monotonic() + LIMIT)
+    assert before is not None
+    kill_server(city)
+    other = city.provider()
+    other.start("b", city.config("sleep 1000"), timeout=LIMIT)
+    assert city.ask("b", "#{session_id}") == before.session
+
+    with pytest.MonkeyPatch.context() as patch:  # it saw the session a moment before
+        patch.setattr(provider._maker, "_clear_the_ground", lambda *_: before)
+        provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+
+    assert city.sessions() == ["a", "b"]
+    assert set(other.observe(timeout=LIMIT)) == {"a", "b"}
+
+
+def test_killed_server_a_terminal_of_it_is_never_one_of_the_next(city: City) -> None:
+    """A message may wait for its agent while the server is killed and another one started."""
+    provider = city.provider()
+    provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+    terminal = provider.terminal("a")
+    assert terminal is not None
+    kill_server(city)
+    city.provider().start("b", city.config(f"echo hello; {SCRIBE}"), timeout=LIMIT)
+    eventually(lambda: "hello" in provider.peek("b", 0, timeout=LIMIT))
+
+    assert not terminal.look(timeout=LIMIT).alive
+    terminal.paste("for a", timeout=LIMIT)
+    terminal.press(["Enter"], timeout=LIMIT)
+    assert provider.nudge("b", "for b", timeout=LIMIT).delivery in HANDED_OVER
+    eventually(lambda: city.heard() == ["for b"])
+
+
+def test_a_start_that_is_cut_off_leaves_no_session_that_ended(city: City) -> None:
+    """Whoever replaces a session may be killed at any instant."""
+    provider = city.provider()
+    provider.start("a", city.config("true"), timeout=LIMIT)
+    eventually(lambda: city.ask("a", "#{pane_dead}") == "1")
+    asked = Connection.ask
+
+    def answer_and_die(self: Connection, *lines: str, deadline: float) -> list[Block]:
+        said = asked(self, *lines, deadline=deadline)
+        if any("new-session" in line for line in lines):
+            raise SystemExit
+        return said
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Connection, "ask", answer_and_die)
+        with pytest.raises(SystemExit):
+            provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+
+    assert city.sessions() == ["a"]
 
 
 def ignores_hangup(pid: int) -> bool:

@@ -72,14 +72,14 @@ def test_a_long_command_is_run_from_its_file() -> None:
 def test_the_ended_one_goes_out_of_the_way_first_and_then_for_good() -> None:
     ended = Pane("%3", "$7", 1, Exited(code=0), 1, 0.0, 0.0, "v", "old", "a", "")
 
-    made = commands(create.line(birth(), Settings(), replaced=ended))
+    made = create.line(birth(), Settings(), replaced=ended)
     after = create.farewell_lines(birth(), ended, ["/dev/pts/1"])
 
-    assert made[0].startswith("rename-session -t ")
-    assert "gc-ended-7-T" in made[0]
-    assert made[1] == 'set-option -pu -t "%3" @gc_city'
+    if_it_is_the_one = 'if-shell -F -t "%3" "#{==:#{@gc_token},old}" '
+    assert made.startswith(f'{if_it_is_the_one}"rename-session -t ')
+    assert 0 < made.index("gc-ended-7-T") < made.index(" @gc_city") < made.index("new-session")
     assert after[0].startswith("switch-client -c /dev/pts/1 ")
-    assert after[1].startswith("kill-session -t ")
+    assert after[1].startswith(f'{if_it_is_the_one}"kill-session -t ')
 
 
 @pytest.mark.parametrize(
