@@ -37,6 +37,8 @@ bench: $(VENV)/.run ## what it costs, as ratios against the bare floor
 	@$(BIN)/python bench/subprocess_provider.py
 	@$(BIN)/python bench/observe.py
 	@$(BIN)/python bench/death.py
+	@$(BIN)/python bench/heal.py
+	@$(BIN)/python bench/tick.py
 	@$(BIN)/python bench/stop.py
 	@$(BIN)/python bench/delivery.py --quick
 	@$(BIN)/python bench/dialogs.py

@@ -28,16 +28,10 @@ from gascity.errors import (
 )
 from gascity.session import overlay, processes
 from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
-from gascity.session.provider import (
-    CityContext,
-    Delivery,
-    Receipt,
-    SeenCallback,
-    SessionProvider,
-    Watch,
-)
+from gascity.session.provider import CityContext, Delivery, Receipt, SessionProvider
 from gascity.session.startup import bring_up
 from gascity.session.target import LocalTarget
+from gascity.session.watch import SeenCallback, Watch
 from gascity_subprocess import keys, layout, output, pipe, states
 from gascity_subprocess.asking import NOTHING, Keeper
 from gascity_subprocess.mirror import Mirror

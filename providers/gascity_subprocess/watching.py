@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from gascity import jsonrpc, unixsocket
 from gascity.errors import ProviderUnavailable
-from gascity.session.provider import SeenCallback, Watch
+from gascity.session.watch import SeenCallback, Watch
 from gascity_subprocess import layout
 from gascity_subprocess.asking import Keeper
 from gascity_subprocess.mirror import Mirror

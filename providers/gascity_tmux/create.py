@@ -89,7 +89,6 @@ def line(birth: Birth, settings: Settings, *, replaced: Pane | None = None) -> s
         command("set-option", "-p", "-t", birth.pane, TOKEN, birth.token),
         command("set-option", "-t", target, OWNER, birth.city_mark),
         command("set-option", "-w", "-t", target, "remain-on-exit", "on"),
-        command("set-option", "-w", "-t", target, "automatic-rename", "off"),
         command("set-option", "-w", "-t", target, "window-size", "latest"),
         command("set-option", "-t", target, "destroy-unattached", "off"),
         command("set-option", "-t", target, "default-shell", _shell(birth.config)),
@@ -157,14 +156,10 @@ def _status(birth: Birth) -> dict[str, str]:
     city, name = (text.replace("#", "##") for text in (birth.city, _agent(birth)))
     ended = "ended#{?pane_dead_status, (#{pane_dead_status}),}"
     state = f"#{{?pane_dead,{ended},#{{?GC_DRAIN,draining,#{{?GC_STARTING,starting,running}}}}}}"
-    return {
-        "status": "on",
-        "status-left": f" {city} | {name} | {state} ",
-        "status-left-length": "120",
-        "status-right": " #{prefix} d detaches ",
-        "window-status-format": "",
-        "window-status-current-format": "",
-    }
+    right = "#[align=right] #{prefix} d detaches "
+    # One option for the whole line: tmux looks at every session whenever one is set.
+    line = f"#[align=left] {city} | {name} | {state} {right}"
+    return {"status": "on", "status-format[0]": line}
 
 
 def _agent(birth: Birth) -> str:

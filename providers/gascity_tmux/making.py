@@ -13,7 +13,7 @@ from gascity.errors import GascityError, SessionExists, StartFailed
 from gascity.session import kin
 from gascity.session.kin import Kin
 from gascity.session.provider import CityContext
-from gascity_tmux import create, layout
+from gascity_tmux import create, layout, screen
 from gascity_tmux.connection import Gone, Lost
 from gascity_tmux.create import Birth
 from gascity_tmux.panes import Pane
@@ -23,6 +23,7 @@ from gascity_tmux.wire import Block, command
 
 _MADE = "gc-made"  # what tmux says between making a session and removing the one before
 LEFTOVERS = 5.0  # seconds for the killed processes of an ended session to vanish
+KEPT_LINES = 200  # of what a replaced session showed
 
 
 class Maker:
@@ -33,6 +34,7 @@ class Maker:
         self._server = server
         self._view = view
         self._home = server.home
+        self._words: dict[str, str] = {}
 
     def create(self, name: str, config: SessionConfig, timeout: float) -> None:
         """Create a session in place of one that ended. Raises SessionExists or StartFailed."""
@@ -53,7 +55,7 @@ class Maker:
         clients = self._clients_of(ended, deadline)
         lines = [create.line(birth, self._server.settings, replaced=ended)]
         if ended is not None:
-            lines += create.farewell_lines(birth, ended, clients)
+            lines += [_last_words(ended), *create.farewell_lines(birth, ended, clients)]
         try:
             failed = self._make(birth, lines, deadline)
             if failed is not None and "duplicate" in failed.text and ended is None:
@@ -64,6 +66,16 @@ class Maker:
         except GascityError:
             _remove_file(birth.script)
             raise
+
+    def keep_words(self, ended: Pane, deadline: float) -> None:
+        """Keep the last lines of a session that is going to be replaced."""
+        with contextlib.suppress(GascityError):  # they are gone with their server
+            answered = self._view.ask(_last_words(ended), deadline=deadline, of=ended)
+            self._words[ended.name] = _said(answered)
+
+    def take_words(self, name: str) -> str:
+        """Return what was kept of the session that was replaced last, and forget it."""
+        return self._words.pop(name, "")
 
     def kin(self, name: str, pane: Pane | None) -> Kin:
         """Return how the processes of a session are recognised."""
@@ -97,7 +109,8 @@ class Maker:
     def _make(self, birth: Birth, lines: Sequence[str], deadline: float) -> Block | None:
         """Have it made by the first line; return what tmux said when it could not be.
 
-        All lines go at once: whoever sends them may be gone before the first is answered.
+        All lines go at once: whoever sends them may be gone before the first is answered. What
+        tmux says to those after the first are the last words of the session that is replaced.
         """
         made = command("display-message", "-p", _MADE)
         while True:
@@ -108,8 +121,10 @@ class Maker:
                 scrub = scrub_lines(shown[0])
                 said = (*scrub, lines[0], made, *lines[1:])
                 answered = connection.ask(*said, deadline=deadline)[len(scrub) :]
-                making = itertools.takewhile(lambda block: block.text != _MADE, answered)
+                making = list(itertools.takewhile(lambda block: block.text != _MADE, answered))
                 failed = next((block for block in making if not block.ok), None)
+                self._words[birth.name] = _said(answered[len(making) + 1 :])
+                return failed
             except Lost:
                 found = self._view.find(birth.name, deadline)  # it may have been done before
                 if found is None:
@@ -117,7 +132,6 @@ class Maker:
                 return (
                     None if found.token == birth.token else Block(ok=False, lines=(b"duplicate",))
                 )
-            return failed
 
     def _clear_the_ground(self, name: str, deadline: float) -> Pane | None:
         """End what an earlier incarnation left; return its pane, if tmux still has it."""
@@ -127,7 +141,10 @@ class Maker:
         if found is not None and found.alive:
             raise SessionExists(f"session {name} exists already")
         until = min(deadline, time.monotonic() + LEFTOVERS)
-        survivors = kin.end({name: self.kin(name, found)}, kill_at=0.0, deadline=until)
+        relatives = self.kin(name, found)
+        if relatives.root is not None and not kin.remain(relatives, self._view.roots()):
+            return found
+        survivors = kin.end({name: relatives}, kill_at=0.0, deadline=until)
         for left in survivors.values():
             raise StartFailed(f"processes of the last session {name} do not end: {left}")
         return found
@@ -181,6 +198,16 @@ class Maker:
 def _remove_file(path: str) -> None:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
+
+
+def _last_words(pane: Pane) -> str:
+    return pane.only(screen.last(pane.id, KEPT_LINES))
+
+
+def _said(answered: Sequence[Block]) -> str:
+    """Return what a screen showed: the lines of all answers that are no refusal."""
+    shown = [line for block in answered if block.ok for line in block.lines]
+    return "\n".join(screen.trimmed(shown)[-KEPT_LINES:])
 
 
 def _private(path: str, flags: int) -> int:

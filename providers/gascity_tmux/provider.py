@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from gascity.core.model import SessionConfig
-from gascity.core.observed import BACKEND, Alive, SessionState
+from gascity.core.observed import BACKEND, SessionState
 from gascity.errors import (
     GascityError,
     ProviderError,
@@ -20,20 +19,16 @@ from gascity.errors import (
 )
 from gascity.screens.screen import Screen
 from gascity.session import kin, overlay, processes
-from gascity.session.deaths import Deaths
 from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
-from gascity.session.provider import (
-    CityContext,
-    Receipt,
-    SeenCallback,
-    SessionProvider,
-    Watch,
-)
+from gascity.session.provider import CityContext, Receipt, SessionProvider
 from gascity.session.startup import bring_up
 from gascity.session.terminal import Terminal
+from gascity.session.watch import SeenCallback, Watch
 from gascity_tmux import keys, layout, meta, panes, screen
 from gascity_tmux.connection import Lost
+from gascity_tmux.ends import Ends
 from gascity_tmux.leftovers import leftovers
+from gascity_tmux.listeners import Listeners
 from gascity_tmux.making import Maker
 from gascity_tmux.panes import Pane
 from gascity_tmux.program import OLDEST, version
@@ -51,18 +46,18 @@ class Provider(SessionProvider):
     """Sessions in tmux."""
 
     name = "tmux"
+    keeps_previous_output = True
 
     def __init__(self, context: CityContext) -> None:
         super().__init__(context)
         self._home = layout.home(context.state_dir)
         settings = Settings.read(context.settings)
-        self._listeners: set[Callable[[str], None]] = set()
-        self._server = Server(context.city, self._home, settings, self._heard)
+        self._listeners = Listeners()
+        self._server = Server(context.city, self._home, settings, self._listeners.hear)
         self._view = View(self._server, layout.city_mark(context.city_id))
         self._maker = Maker(context, self._server, self._view)
         self._talker = Talker(context, self._view)
-        self._lock = threading.Lock()
-        self._deaths: Deaths | None = None
+        self._ends = Ends(self._server, self._view, self._listeners)
 
     @classmethod
     def unavailable(cls) -> str:
@@ -89,8 +84,7 @@ class Provider(SessionProvider):
     def close(self) -> None:
         """Hang up on the server. Sessions are not touched."""
         self._server.close()
-        if self._deaths is not None:
-            self._deaths.close()
+        self._ends.close()
 
     # --- life
 
@@ -100,6 +94,7 @@ class Provider(SessionProvider):
             raise StartFailed(f"{name!r} cannot be the name of a session")
         deadline = time.monotonic() + timeout
         hints = config.hints
+        self._maker.take_words(name)  # of an earlier start, that nobody asked for
         target = TmuxTarget(
             self,
             name,
@@ -118,6 +113,8 @@ class Provider(SessionProvider):
                     found = self._view.find(name, deadline)
                     if found is not None and found.alive:
                         raise SessionExists(f"session {name} exists already")
+                    if found is not None:
+                        self._maker.keep_words(found, deadline)
                 bring_up(name, config, target, timeout=deadline - time.monotonic())
         except SessionBusy as problem:
             raise SessionExists(f"session {name} is being started by someone else") from problem
@@ -152,9 +149,7 @@ class Provider(SessionProvider):
         """Return every session in one round trip, and a second one for metadata that changed."""
         states = self._view.states(time.monotonic() + timeout)
         states |= leftovers(self._home, self.context.city_id, states)
-        if self._deaths is not None:
-            living = [state.process for state in states.values() if isinstance(state.life, Alive)]
-            self._deaths.expect(process for process in living if process is not None)
+        self._ends.expect(states)
         return states
 
     def watch(
@@ -164,11 +159,9 @@ class Provider(SessionProvider):
         seen: SeenCallback | None = None,
         interval: float = 1.0,
     ) -> Watch:
-        """Call `wake` within milliseconds of a change, and when the server goes or comes."""
-        del seen  # what tmux says is too little to spare a look
-        with self._lock:
-            self._deaths = self._deaths or Deaths(self._someone_died)
-        return TmuxWatch(self._server, self._listeners, wake, interval)
+        """Call `wake` within milliseconds of a change, `seen` when it is known to be an end."""
+        self._ends.begin()
+        return TmuxWatch(self._server, self._listeners, wake, seen, interval)
 
     def is_running(self, name: str, *, timeout: float) -> bool:
         """Tell whether the session exists and its program lives."""
@@ -248,6 +241,11 @@ class Provider(SessionProvider):
 
         return self._read(name, deadline, last_lines)
 
+    def previous_output(self, name: str, lines: int) -> str:
+        """Return the last lines of the session that the last start replaced, once."""
+        kept = self._maker.take_words(name).splitlines()
+        return "\n".join(kept[-lines:] if lines > 0 else kept)
+
     def clear_scrollback(self, name: str, *, timeout: float) -> None:
         """Forget what scrolled away."""
         deadline = time.monotonic() + timeout
@@ -324,14 +322,6 @@ class Provider(SessionProvider):
         renewed = meta.set_command(found.session, panes.VERSION, os.urandom(8).hex())
         line = " ; ".join([change(found.session), renewed, tell_hub()])
         return self._view.do(line, deadline, of=found)
-
-    def _someone_died(self) -> None:
-        self._server.make_it_reap()
-        self._heard("death")
-
-    def _heard(self, word: str) -> None:
-        for listener in tuple(self._listeners):
-            listener(word)
 
 
 def _survived(name: str, left: Sequence[int]) -> str:

@@ -20,6 +20,11 @@ def read(answered: Sequence[Block]) -> str:
     return "\n".join(trimmed(lines))
 
 
+def last(pane: str, count: int) -> str:
+    """Return the command that reads the screen with that many lines above it."""
+    return command("capture-pane", "-p", "-J", "-t", pane, "-S", f"-{count}")
+
+
 def last_lines(ask: Ask, pane: str, count: int, *, colours: bool = False) -> str | None:
     """Return the last lines of a pane, all of them when `count` is not positive.
 

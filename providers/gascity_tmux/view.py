@@ -33,6 +33,7 @@ class View:
         self._meta: dict[str, tuple[str, Mapping[str, str]]] = {}
         self._processes: dict[panes.Key, ProcessId] = {}
         self._unknown: set[panes.Key] = set()  # ended, and tmux will never say how
+        self._states: Mapping[str, SessionState] = {}
 
     def states(self, deadline: float) -> dict[str, SessionState]:
         """Return all sessions: one round trip, and a second one for metadata that changed."""
@@ -41,7 +42,18 @@ class View:
         self._server.tell_of_loss()  # it may have gone while it was asked
         stored = self.metadata(found, deadline)
         self._forget_all_but(found)
-        return {pane.name: self._state(pane, stored.get(pane.session)) for pane in found}
+        known = self._states
+        states = {pane.name: self._state(pane, stored.get(pane.session)) for pane in found}
+        # What is as it was is the same object: who compares is done sooner.
+        self._states = {n: known[n] if known.get(n) == s else s for n, s in states.items()}
+        return dict(self._states)
+
+    def settled(self, name: str, deadline: float) -> SessionState | None:
+        """Return how a session ended, if tmux is done with that at this moment."""
+        pane = next(iter(self._ask_for_panes(name, deadline)), None)
+        if pane is None or pane.alive or pane.is_unsettled:
+            return None
+        return self._state(pane, self.metadata([pane], deadline).get(pane.session))
 
     def list(self, deadline: float, name: str = "") -> Sequence[Pane]:
         """Return the agents' panes, or that of one session.
@@ -88,6 +100,14 @@ class View:
                 with self._lock:
                     self._processes[pane.key] = known
         return known
+
+    def roots(self) -> Sequence[int]:
+        """Return the processes of the sessions that lived when all were last looked at."""
+        return [
+            state.process.pid
+            for state in self._states.values()
+            if isinstance(state.life, Alive) and state.process is not None
+        ]
 
     def metadata(self, found: Collection[Pane], deadline: float) -> Mapping[str, Mapping[str, str]]:
         """Return the metadata of sessions by tmux's number; asks only for what changed."""

@@ -1,48 +1,55 @@
 """Being told at once that something changed.
 
 tmux says so on the control connection that every question goes over: when sessions come and go,
-when a program ends (the hub is told then) and when the connection itself ends. While there is no
-server, nothing runs: its socket is looked for now and then.
+when a program ends (the hub is told then) and when the connection itself ends. What is certain
+about an end (`ends`) is handed on as it is. While there is no server, nothing runs: its socket is
+looked for now and then.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from gascity.core.observed import SessionState
 from gascity.errors import ProviderUnavailable
-from gascity.session.provider import Watch
+from gascity.session.watch import SeenCallback, Watch
+from gascity_tmux.listeners import HUB, Listeners
 from gascity_tmux.server import Server
 
 TIMEOUT = 5.0
 LOOK = 0.2  # seconds between two looks for a server
-_NEWS = frozenset({"death", "hub", "sessions-changed", "session-renamed", "up", "down"})
+_NEWS = frozenset({HUB, "sessions-changed", "session-renamed", "up", "down"})
 
 
 class TmuxWatch(Watch):
-    """Calls `wake` until closed, and keeps a connection up to be told over."""
+    """Calls `seen`, for ends, or `wake` until closed, and keeps a connection to be told over."""
 
     def __init__(
         self,
         server: Server,
-        listeners: set[Callable[[str], None]],
+        listeners: Listeners,
         wake: Callable[[], None],
+        seen: SeenCallback | None,
         interval: float,
     ) -> None:
         self._server = server
         self._listeners = listeners
         self._wake = wake
+        self._seen = seen
         self._interval = interval
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._lost = threading.Event()
-        listeners.add(self._hear)
+        listeners.words.add(self._hear)
+        listeners.ends.add(self._told)
         threading.Thread(target=self._stay_connected, name="tmux-watch", daemon=True).start()
 
     def close(self) -> None:
         """Stop calling back."""
-        self._listeners.discard(self._hear)
+        self._listeners.words.discard(self._hear)
+        self._listeners.ends.discard(self._told)
         with self._lock:
             self._ended.set()
         self._lost.set()
@@ -54,6 +61,15 @@ class TmuxWatch(Watch):
             with self._lock:
                 if not self._ended.is_set():
                     self._wake()
+
+    def _told(self, ended: Mapping[str, SessionState], at: float) -> None:
+        with self._lock:
+            if self._ended.is_set():
+                return
+            if ended and self._seen is not None:
+                self._seen(ended, at, whole=False)
+            else:
+                self._wake()
 
     def _stay_connected(self) -> None:
         while not self._ended.is_set():

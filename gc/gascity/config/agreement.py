@@ -13,6 +13,7 @@ from gascity.core.model import AgentSpec
 
 Declared = Sequence[tuple[Entry, tuple[AgentSpec, ...]]]
 
+PARALLEL = "parallel"  # the setting that every provider has
 _LARGEST_INTEGER = 2**63
 _MOST_CYCLES = 10
 
@@ -26,10 +27,16 @@ def check_agreement(declared: Declared, report: Report) -> None:
 def check_settings(
     settings: Mapping[str, Mapping[str, object]], known: Collection[str], report: Report
 ) -> None:
-    """Report tables `[session.NAME]` of providers nobody knows, and numbers TOML does not have."""
+    """Report tables `[session.NAME]` of providers nobody knows, and values that make no sense.
+
+    A provider checks its own keys; here it is numbers TOML does not have, and `parallel`.
+    """
     for name, table in settings.items():
         if name not in known:
             report.unknown(("session", name), "session provider", name, known)
+        parallel = table.get(PARALLEL, 1)
+        if not isinstance(parallel, int) or isinstance(parallel, bool) or parallel < 1:
+            report.at(("session", name, PARALLEL), "must be a whole number above zero")
         _check_integers(table, ("session", name), report)
 
 

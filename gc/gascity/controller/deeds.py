@@ -2,7 +2,9 @@
 
 A session is occupied while something is done to it, when something was done to it after the look
 at it began (that look is older than the deed), and for a while after a deed failed. A deed that
-does not come back within its time is given up; what it reports later is not listened to.
+does not come back within its time is given up; what it reports later is not listened to. On each
+provider only so many are under way at once (`lanes`): one that waits for its turn occupies its
+session too, and its time begins with its turn.
 """
 
 from __future__ import annotations
@@ -10,11 +12,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from gascity.agent import START_TIMEOUT, TIMEOUT
 from gascity.controller.act import Hands, Outcome, failed
+from gascity.controller.lanes import Lanes
 from gascity.controller.messages import Acted, Message
 from gascity.controller.workers import Workers
 from gascity.core.actions import Dismiss, Drain, Nudge, SessionAction, Start, Stop, Undrain
@@ -39,11 +42,11 @@ DOING = {
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """One session's actions, on their way. `deadline` is monotonic."""
+    """One session's actions, on their way. `deadline` is monotonic; it has none before its turn."""
 
     number: int
     actions: tuple[SessionAction, ...]
-    deadline: float
+    deadline: float = float("inf")
 
     @property
     def only_types(self) -> bool:
@@ -57,7 +60,8 @@ class Deed:
 
     def __str__(self) -> str:
         last = self.actions[-1]
-        return f"{DOING[type(last)]}: {last.why}"
+        doing = f"{DOING[type(last)]}: {last.why}"
+        return f"waits for its turn; {doing}" if self.deadline == float("inf") else doing
 
 
 class Deeds:
@@ -71,6 +75,7 @@ class Deeds:
         self._touched: dict[str, tuple[float, str]] = {}
         self._resting: dict[str, float] = {}
         self._count = 0
+        self._lanes: Lanes[tuple[str, Deed]] = Lanes(lambda name: hands.providers[name].parallel)
         self._no_more_starts = threading.Event()
 
     @property
@@ -96,41 +101,61 @@ class Deeds:
             chains.setdefault(action.session, []).append(action)
         for session, chain in chains.items():
             deed = self._note(session, chain)
-            self._workers.submit(partial(self._carry_out, session, deed))
+            self._lanes.join((chain[-1].provider, deed.starts), deed.number, (session, deed))
+        self._give_turns()
+
+    def _give_turns(self) -> None:
+        for session, deed in self._lanes.turns():
+            begun = self._timed(session, deed)
+            self._workers.submit(partial(self._carry_out, session, begun))
 
     def begin_the_end(self, actions: Iterable[SessionAction]) -> None:
         """Have sessions ended, all of one provider in one go: nobody waits for one of them."""
         together: dict[str, list[tuple[Deed, Stop]]] = {}
         for action in actions:
             if isinstance(action, Stop):
-                deed = self._note(action.session, [action])
+                deed = self._timed(action.session, self._note(action.session, [action]))
                 together.setdefault(action.provider, []).append((deed, action))
         for stops in together.values():
             self._workers.submit(partial(self._stop_together, stops))
 
     def _note(self, session: str, chain: Sequence[SessionAction]) -> Deed:
         self._count += 1
-        allowed = len(chain) * (self._hands.grace + TIMEOUT) + START_TIMEOUT
-        deed = Deed(self._count, tuple(chain), time.monotonic() + allowed)
+        deed = Deed(self._count, tuple(chain))
         self._under_way.setdefault(session, []).append(deed)
         return deed
 
+    def _timed(self, session: str, deed: Deed) -> Deed:
+        """Let the time of a deed begin."""
+        allowed = len(deed.actions) * (self._hands.grace + TIMEOUT) + START_TIMEOUT
+        timed = replace(deed, deadline=time.monotonic() + allowed)
+        self._under_way[session] = [
+            timed if one.number == deed.number else one for one in self._under_way[session]
+        ]
+        return timed
+
     def end(self, acted: Acted, memory: Memory, now: float) -> Memory | None:
         """Take note that a deed is done; return the memory after it, or None if it was given up."""
-        deeds = self._under_way.get(acted.session, [])
-        if not any(deed.number == acted.number for deed in deeds):
+        if not self._forget(acted.session, acted.number):
             return None
-        left = [deed for deed in deeds if deed.number != acted.number]
-        if left:
-            self._under_way[acted.session] = left
-        else:
-            del self._under_way[acted.session]
+        self._lanes.leave(acted.number)
+        self._give_turns()
         for outcome in acted.outcomes:
             self._touched[acted.session] = (time.monotonic(), outcome.action.provider)
             if outcome.failure and (outcome.outage or not isinstance(outcome.action, Start)):
                 self._resting[acted.session] = now + RETRY
             memory = after(memory, outcome, now)
         return memory
+
+    def _forget(self, session: str, number: int) -> bool:
+        """Forget a deed; tell whether it was known."""
+        deeds = self._under_way.get(session, [])
+        left = [deed for deed in deeds if deed.number != number]
+        if left:
+            self._under_way[session] = left
+        else:
+            self._under_way.pop(session, None)
+        return len(left) < len(deeds)
 
     def overdue(self) -> list[Acted]:
         """Return what has to be said for deeds that did not come back in time."""
@@ -179,6 +204,8 @@ class Deeds:
     def refuse_starts(self) -> None:
         """From now on bring nothing up any more, not even what was already planned."""
         self._no_more_starts.set()
+        for session, deed in self._lanes.send_home(starts=True):
+            self._forget(session, deed.number)
 
     def in_hand(self, session: str = "") -> bool:
         """Tell whether something is being done, to this session or at all."""

@@ -2,7 +2,8 @@
 
 What was seen last stands until the next answer, or until the time for that is up: then the
 provider is `Unseen`. A provider is never asked again while a question to it is open, so one that is
-stuck costs one thread.
+stuck costs one thread. What a provider tells unasked of some sessions that ended is laid over what
+was seen last: it says nothing of the others, and makes no look any newer.
 """
 
 from __future__ import annotations
@@ -17,22 +18,36 @@ from gascity.controller.observe import TIMEOUT, look
 from gascity.controller.workers import Workers
 from gascity.core.actions import Event, EventType
 from gascity.core.model import AgentSpec
-from gascity.core.observed import Observation, Seen, Unseen
+from gascity.core.observed import Observation, Seen, SessionState, Unseen
 from gascity.session.provider import SessionProvider
 
-PACE = 0.025  # looks this far apart keep a burst of news from becoming a burst of looks
+PACE = 0.025  # looks this far apart keep a burst of news from becoming a burst of looks ...
+SHARE = 4  # ... and so many times as far as the last one took: what looks cost, deeds must wait for
+LONGEST = 0.25
 HASTE = 0.002  # while the city ends, somebody waits for the last news
 LIMIT = TIMEOUT + 1.0
 
 
 @dataclass(slots=True)
 class _Question:
-    """The state of one provider: `began` is when the last look at it began."""
+    """The state of one provider: `began` is when the last look at it began.
+
+    `rested` is when it was last asked or told something: the next look keeps its pace from there.
+    `took` is how long the last one took.
+    """
 
     due: bool = True
+    due_since: float = 0.0
     began: float = 0.0
+    rested: float = 0.0
+    took: float = 0.0
     is_open: bool = False
     given_up: bool = False
+
+    def want(self) -> None:
+        """Have it asked."""
+        if not self.due:
+            self.due, self.due_since = True, time.monotonic()
 
 
 class Looks:
@@ -47,6 +62,7 @@ class Looks:
         self.seen: dict[str, Observation] = {}
         self.pace = PACE
         self._began: dict[str, float] = {}
+        self._ends: dict[str, dict[str, tuple[SessionState, float]]] = {}
         self._providers = providers
         self._post = post
         self._questions: dict[str, _Question] = {}
@@ -63,31 +79,37 @@ class Looks:
             name: self._questions.get(name) or _Question() for name in self._providers
         }
         self.seen = {name: seen for name, seen in self.seen.items() if name in self._providers}
+        self._ends = {name: ends for name, ends in self._ends.items() if name in self._providers}
 
     def want(self) -> None:
         """Have every provider looked at again, as soon as its pace and its last answer allow."""
         for question in self._questions.values():
-            question.due = True
+            question.want()
 
     def begin(self) -> None:
         """Ask every provider that is due and may be asked."""
         now = time.monotonic()
         for name, question in self._questions.items():
-            if question.due and not question.is_open and now >= question.began + self.pace:
+            if question.due and not question.is_open and now >= self._next(question):
                 question.due, question.is_open, question.given_up = False, True, False
-                question.began = now
+                question.began = question.rested = now
                 self._workers.submit(partial(self._ask, name))
 
     def patience(self) -> float | None:
         """Return how long until something has to be done about a look; None: only when asked."""
         now = time.monotonic()
         moments = [
-            question.began + (LIMIT if question.is_open else self.pace) - now
+            (question.began + LIMIT if question.is_open else self._next(question)) - now
             for question in self._questions.values()
             if (question.is_open and not question.given_up)
             or (question.due and not question.is_open)
         ]
         return max(min(moments), 0.0) if moments else None
+
+    def _next(self, question: _Question) -> float:
+        """Return when the next look may begin."""
+        rest = min(SHARE * question.took, LONGEST) if self.pace >= PACE else 0.0
+        return question.rested + max(self.pace, rest)
 
     def silent(self) -> list[Looked]:
         """Return what has to be said for providers whose time is up."""
@@ -110,6 +132,8 @@ class Looks:
         question = self._questions.get(looked.provider)
         if question is None:
             return False
+        if not looked.whole:
+            return self._take_ends(looked)
         began = looked.told_at
         if began is not None and not self.takes_words(looked.provider):
             question.due = True
@@ -117,16 +141,47 @@ class Looks:
         if began is None:
             question.is_open = looked.still_open
             began = question.began
+            question.took = time.monotonic() - began
         last = self._began.get(looked.provider, 0.0)
         if began < last and not isinstance(looked.observation, Unseen):
             question.due = question.due or looked.told_at is None
             return False
-        self.seen[looked.provider] = looked.observation
+        self.seen[looked.provider] = self._with_ends(looked.provider, looked.observation, began)
         self._began[looked.provider] = max(began, last)
         return True
 
+    def _take_ends(self, looked: Looked) -> bool:
+        """Lay ends over what was seen last; without that, look instead."""
+        question, seen = self._questions[looked.provider], self.seen.get(looked.provider)
+        question.want()
+        if not isinstance(seen, Seen) or not isinstance(looked.observation, Seen):
+            return False
+        at = looked.told_at or 0.0
+        ends = self._ends.setdefault(looked.provider, {})
+        ends |= {name: (state, at) for name, state in looked.observation.sessions.items()}
+        now = time.monotonic()
+        if now < question.due_since + LONGEST:  # what is done about it comes before the next look
+            question.rested = now
+        self.seen[looked.provider] = self._with_ends(looked.provider, seen, 0.0)
+        return True
+
+    def _with_ends(self, provider: str, seen: Observation, began: float) -> Observation:
+        """Return an answer with the ends that were told after its look began."""
+        told = self._ends.get(provider)
+        if not told or not isinstance(seen, Seen):
+            return seen
+        self._ends[provider] = later = {n: end for n, end in told.items() if end[1] >= began}
+        sessions = dict(seen.sessions)
+        for name, (state, _) in later.items():
+            if name in sessions and sessions[name].process == state.process is not None:
+                sessions[name] = state
+        return Seen(sessions)
+
     def takes_words(self, provider: str) -> bool:
-        """Tell whether what a provider says unasked is all there is to know of its sessions."""
+        """Tell whether what a provider says unasked is all there is to know of its sessions.
+
+        Whether an agent's own process lives is not in it. An end is an end whatever else lives.
+        """
         return not any(spec.hints.process_names for spec in self._specs[provider])
 
     def began(self, provider: str) -> float:

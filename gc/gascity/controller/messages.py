@@ -24,13 +24,15 @@ class Wake:
 class Looked:
     """A provider answered, or its time is up and the question to it is `still_open`.
 
-    `told_at` is set when it spoke unasked: the monotonic moment of which its words were true.
+    `told_at` is set when it spoke unasked: the monotonic moment of which its words were true. What
+    is not `whole` says nothing of other sessions than those in it.
     """
 
     provider: str
     observation: Observation
     still_open: bool = False
     told_at: float | None = None
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import pwd
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from gascity.agent import Home
+from gascity.config.agreement import PARALLEL
 from gascity.config.load import load_city
 from gascity.controller.place import Place
 from gascity.core.memory import Memory
@@ -44,7 +46,7 @@ def read_city(path: Path) -> City:
     )
     for name, settings in city.provider_settings.items():
         if name in SHIPPED:
-            provider_class(name).check_settings(settings)
+            provider_class(name).check_settings(_its_own(settings))
     return city
 
 
@@ -70,14 +72,22 @@ def open_providers(
 
 def open_provider(city: City, place: Place, name: str) -> SessionProvider:
     """Return one provider that works for this city."""
+    settings = city.provider_settings.get(name, {})
+    parallel = settings.get(PARALLEL)
     context = CityContext(
         city=city.name,
         city_id=city.desired.city_id,
         state_dir=place.state,
-        settings=city.provider_settings.get(name, {}),
+        settings=_its_own(settings),
         screens=city.screens,
+        parallel=parallel if isinstance(parallel, int) else None,
     )
     return make_provider(name, context)
+
+
+def _its_own(settings: Mapping[str, object]) -> dict[str, object]:
+    """Return the settings of a provider without the one that every provider has."""
+    return {key: value for key, value in settings.items() if key != PARALLEL}
 
 
 def home_of(city: City) -> Home:

@@ -26,7 +26,8 @@ from gascity.core.memory import Memory
 from gascity.core.model import City, declared
 from gascity.core.observed import CITY_ID, Seen, SessionState
 from gascity.journal.store import Journal
-from gascity.session.provider import SessionProvider, Watch
+from gascity.session.provider import SessionProvider
+from gascity.session.watch import Watch
 
 
 def needed(city: City) -> frozenset[str]:
@@ -50,7 +51,7 @@ class Parts:
     ) -> None:
         ambient = dict(hands.home.ambient)
         self._post = post
-        self._watches: dict[str, tuple[Watch, bool]] = {}
+        self._watches: dict[str, Watch] = {}
         self.providers = dict(providers)
         self.workers = Workers()
         self.chronicle = Chronicle(city, ambient, journal, report, clock, self.workers)
@@ -61,15 +62,11 @@ class Parts:
         self.demand = Demand(ambient, self.workers, post)
 
     def watch(self) -> None:
-        """Listen to every provider, to each as what it says can be taken."""
-        for name in self.providers.keys() | self._watches.keys():
-            watch, listens = self._watches.get(name, (None, None))
-            takes_words = name in self.providers and self.looks.takes_words(name)
-            if watch is not None and (name not in self.providers or listens != takes_words):
-                self.workers.submit(watch.close)
-                del self._watches[name]
-            if name in self.providers and name not in self._watches:
-                self._watches[name] = self._listen(name, takes_words), takes_words
+        """Listen to every provider there is, and to no other."""
+        for name in self._watches.keys() - self.providers.keys():
+            self.workers.submit(self._watches.pop(name).close)
+        for name in self.providers.keys() - self._watches.keys():
+            self._watches[name] = self._listen(name)
 
     def take(self, city: City, opened: Mapping[str, SessionProvider]) -> None:
         """Work for another city from now on; `opened` are the providers that come with it."""
@@ -97,20 +94,20 @@ class Parts:
     def close(self) -> None:
         """Stop listening and reading; the providers stay open."""
         self.screens.close()
-        for watch, _ in self._watches.values():
+        for watch in self._watches.values():
             watch.close()
 
     def _expect(self, city: City) -> None:
         self.looks.expect(declared(city.desired))
         self.watch()
 
-    def _listen(self, name: str, takes_words: bool) -> Watch:  # noqa: FBT001  it is what it says
-        def seen(sessions: Mapping[str, SessionState], at: float) -> None:
-            self._post(Looked(name, Seen(sessions), told_at=at))
+    def _listen(self, name: str) -> Watch:
+        def seen(sessions: Mapping[str, SessionState], at: float, *, whole: bool = True) -> None:
+            self._post(Looked(name, Seen(sessions), told_at=at, whole=whole))
 
         wake = partial(self._post, Wake())
         try:
-            return self.providers[name].watch(wake, seen=seen if takes_words else None)
+            return self.providers[name].watch(wake, seen=seen)
         except Exception:  # noqa: BLE001  a provider is foreign code: without it the patrol has to do
             traceback.print_exc()
             return Watch()

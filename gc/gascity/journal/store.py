@@ -17,6 +17,7 @@ from typing import Any
 
 from gascity.core.actions import Alert, Event
 from gascity.core.memory import FRESH, AgentMemory, Memory
+from gascity.errors import GascityError
 from gascity.journal import schema, trimming
 from gascity.journal.alerts import AlertBook
 from gascity.journal.events import Entry, EventLog
@@ -33,8 +34,8 @@ Happening = tuple[float, Event]  # with the time at which it happened
 class Journal:
     """The journal of one city. Used by the thread that opened it.
 
-    `behind` says why the last words could not be written. `written` is called after each write that holds events, with the number of the last one; by
-    then it is on disk.
+    `behind` says why the last words could not be written. `written` is called after each write that
+    holds events, with the number of the last one; by then it is on disk.
     """
 
     def __init__(

@@ -11,16 +11,16 @@ import os
 import select
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from gascity.core.observed import ProcessId
 from gascity.session import pids
 
 
 class Deaths:
-    """Calls `tell` from a thread of its own when an expected process ends."""
+    """Calls `tell` with the expected processes that ended, mostly from a thread of its own."""
 
-    def __init__(self, tell: Callable[[], None]) -> None:
+    def __init__(self, tell: Callable[[Sequence[ProcessId]], None]) -> None:
         self._tell = tell
         self._lock = threading.Lock()
         self._watched: dict[ProcessId, int] = {}
@@ -43,9 +43,9 @@ class Deaths:
             fresh = [process for process in wanted if process not in self._watched]
             for process in fresh:
                 self._add(process)
-            is_late = any(pids.table.started(one.pid) != one.started for one in fresh)
-        if is_late:
-            self._tell()
+            late = [one for one in fresh if pids.table.started(one.pid) != one.started]
+        if late:
+            self._tell(late)
 
     def close(self) -> None:
         """Watch nothing any more."""
@@ -82,7 +82,9 @@ class Deaths:
                     os.close(self._stop)
                     os.close(self._stopped)
                     return
-                for descriptor in ended & set(self._watched.values()):
+                gone = [one for one, descriptor in self._watched.items() if descriptor in ended]
+                for process in gone:
                     # It stays known, so that it is not told again while the backend catches up.
-                    self._poll.unregister(descriptor)
-            self._tell()
+                    self._poll.unregister(self._watched[process])
+            if gone:
+                self._tell(gone)

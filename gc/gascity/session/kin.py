@@ -42,6 +42,19 @@ def members(kin: Mapping[str, Kin]) -> dict[str, list[ProcessId]]:
     return _members(kin, _table.rows())
 
 
+def remain(kin: Kin, others: Iterable[int] = ()) -> bool:
+    """Tell whether something lives of a session whose root is known and has ended.
+
+    Sooner told than by `members`: what the root started is in its terminal session or in a later
+    one, and not in that of the `others`, the roots of other sessions. Once nothing is left nothing
+    can come back, because nobody is there to start it.
+    """
+    return any(
+        (pids.table.variable(pid, MARK) or "").startswith(kin.mark)
+        for pid in pids.table.begun_since(_age(kin.root), others)
+    )
+
+
 def end(kin: Mapping[str, Kin], *, kill_at: float, deadline: float) -> dict[str, list[int]]:
     """End all processes of the sessions; return, of those that have survivors, their pids.
 

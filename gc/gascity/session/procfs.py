@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 _AFTER_NAME = {
     "state": 0,
@@ -83,6 +83,28 @@ def snapshot(known: Mapping[int, Row] | None = None) -> dict[int, Row]:
             session = int(fields[_AFTER_NAME["session"]])
             rows[pid] = (parent, session, float(ticks), f"{boot}:{ticks}")
     return rows
+
+
+def begun_since(age: float, others: Iterable[int] = ()) -> Iterator[int]:
+    """Yield the processes whose terminal session is not older than `age`, each once.
+
+    What a process of that age ever started is among them. `others` are pids whose sessions are
+    known to be somebody else's. Listed twice: one may fork and end while the rest is looked at.
+    """
+    young = dict.fromkeys(others, False)
+    done: set[int] = set()
+    for _ in range(2):
+        for pid in everyone():
+            try:
+                session = os.getsid(pid)
+            except OSError:
+                continue  # it is gone
+            if session not in young:
+                leader = _stat(session)  # its number is nobody else's while it has members
+                young[session] = leader is None or float(leader[_AFTER_NAME["started"]]) >= age
+            if young[session] and pid not in done:
+                done.add(pid)
+                yield pid
 
 
 def ignores(pid: int, signum: int) -> bool:

@@ -20,6 +20,7 @@ from gascity.errors import GascityError
 from gascity.screens.rules import RuleBook
 from gascity.screens.screen import Screen
 from gascity.session.terminal import Terminal
+from gascity.session.watch import SeenCallback, Ticking, Watch
 
 
 class Delivery(StrEnum):
@@ -53,7 +54,8 @@ class CityContext:
 
     `state_dir` is the city's `.gc` folder; a provider makes a folder of its own in it.
     `settings` is its table `[session.NAME]`; `screens` are the rules its agents' screens are read
-    by, found by the backend that a session's metadata names.
+    by, found by the backend that a session's metadata names. `parallel` is the city's word on how
+    much may be done at once; None leaves it to the provider.
     """
 
     city: str
@@ -61,25 +63,20 @@ class CityContext:
     state_dir: str
     settings: Mapping[str, object]
     screens: RuleBook = field(default_factory=RuleBook)
-
-
-SeenCallback = Callable[[Mapping[str, SessionState], float], None]
-
-
-class Watch:
-    """A running subscription; `close` ends it and may be called more than once."""
-
-    def close(self) -> None:
-        """Stop calling back."""
+    parallel: int | None = None
 
 
 class SessionProvider(ABC):
     """Where sessions live."""
 
     name: str
+    parallel: int = 32
+    """How many sessions a controller starts here at once, and to how many it does other things."""
 
     def __init__(self, context: CityContext) -> None:
         self.context = context
+        if context.parallel is not None:
+            self.parallel = context.parallel
 
     @classmethod
     def unavailable(cls) -> str:
@@ -307,10 +304,10 @@ class SessionProvider(ABC):
         """Call `wake` from some thread soon after anything may have changed.
 
         A provider that is told everything may call `seen` instead, with what `observe` would have
-        answered and the monotonic moment of which that was true. The default calls `wake` every
-        `interval` seconds.
+        answered; one that knows for certain that some sessions ended, with those alone. The default
+        calls `wake` every `interval` seconds.
         """
-        return _Ticking(wake, interval)
+        return Ticking(wake, interval)
 
     keeps_previous_output = False
     """Whether `previous_output` tells anything."""
@@ -324,18 +321,3 @@ class SessionProvider(ABC):
 
     def close(self) -> None:  # noqa: B027  a provider without connections has nothing to let go
         """Let go of connections. Sessions are not touched."""
-
-
-class _Ticking(Watch):
-    def __init__(self, wake: Callable[[], None], interval: float) -> None:
-        self._ended = threading.Event()
-        self._wake = wake
-        self._interval = interval
-        threading.Thread(target=self._run, name="provider-watch", daemon=True).start()
-
-    def _run(self) -> None:
-        while not self._ended.wait(self._interval):
-            self._wake()
-
-    def close(self) -> None:
-        self._ended.set()

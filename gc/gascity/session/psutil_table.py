@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -64,6 +64,14 @@ def snapshot(known: Mapping[int, Row] | None = None) -> dict[int, Row]:
                 age = process.create_time()
                 rows[pid] = (process.ppid(), os.getsid(pid), age, f"at:{age:.6f}")
     return rows
+
+
+def begun_since(age: float, others: Iterable[int] = ()) -> Iterator[int]:
+    """Yield what a process of that age may have started: here everyone there is, each once."""
+    del age, others
+    first = everyone()
+    yield from first
+    yield from set(everyone()) - set(first)
 
 
 def ignores(pid: int, signum: int) -> bool:

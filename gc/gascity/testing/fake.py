@@ -26,15 +26,9 @@ from gascity.errors import (
     StopTimedOut,
 )
 from gascity.screens.screen import Screen
-from gascity.session.provider import (
-    CityContext,
-    Delivery,
-    Receipt,
-    SeenCallback,
-    SessionProvider,
-    Watch,
-)
+from gascity.session.provider import CityContext, Delivery, Receipt, SessionProvider
 from gascity.session.terminal import Terminal
+from gascity.session.watch import SeenCallback, Watch
 
 
 @dataclass(slots=True)

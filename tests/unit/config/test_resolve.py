@@ -304,6 +304,8 @@ AGENT = '[workspace]\nname = "city"\nstart_command = "x"\n[[agents]]\nname = "a"
         ('provider = "zzz"\n', "hint: there are amp, claude, codex"),
         ('session = "tmx"\n', '6:1: unknown session provider "tmx"; did you mean "tmux"?'),
         ("[session.tmx]\n", '6:1: unknown session provider "tmx"; did you mean "tmux"?'),
+        ("[session.tmux]\nparallel = 0\n", "7:1: must be a whole number above zero"),
+        ("[session.tmux]\nparallel = true\n", "7:1: must be a whole number above zero"),
         ('[session]\nprovider = "x11"\n', '7:1: unknown session provider "x11"'),
         ('depends_on = ["a"]\n', '6:15: "a" depends on itself'),
         ('depends_on = ["bb"]\n', '6:15: unknown agent or pool "bb"'),

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -22,14 +22,16 @@ pytestmark = pytest.mark.skipif(
 
 
 class Told:
-    """Counts how often it was told."""
+    """Counts how often it was told, and keeps of whom."""
 
     def __init__(self) -> None:
         self.count = 0
+        self.ended: list[ProcessId] = []
         self.event = threading.Event()
 
-    def __call__(self) -> None:
+    def __call__(self, ended: Sequence[ProcessId]) -> None:
         self.count += 1
+        self.ended += ended
         self.event.set()
 
 
@@ -73,6 +75,7 @@ def test_an_end_is_told_within_moments(deaths: Deaths, told: Told, sleepers: lis
     sleepers[0].end()
 
     assert told.event.wait(2.0)
+    assert told.ended == [sleepers[0].id]
 
 
 def test_the_end_of_one_that_is_not_expected_any_more_is_not_told(
@@ -114,7 +117,7 @@ def test_one_that_ended_before_it_was_expected_is_told_at_once(
 
     deaths.expect([sleepers[0].id])
 
-    assert told.count == 1
+    assert told.ended == [sleepers[0].id]
 
 
 def test_a_number_that_is_another_process_now_is_told_as_an_end(
@@ -165,11 +168,11 @@ def test_where_the_kernel_has_no_descriptors_nothing_is_told(
         raise OSError(errno.ENOSYS, "no such call")
 
     monkeypatch.setattr(os, "pidfd_open", refuse)  # this kernel has it; an older one has not
-    told = threading.Event()
+    told = Told()
     me = ProcessId(os.getpid(), str(pids.table.started(os.getpid())))
-    deaths = Deaths(told.set)
+    deaths = Deaths(told)
 
     deaths.expect([me])
 
-    assert not told.is_set()
+    assert not told.count
     deaths.close()

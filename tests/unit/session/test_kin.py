@@ -233,3 +233,39 @@ def test_the_caller_never_ends_itself(family: Family) -> None:
     members = kin.members({"a": Kin(family.mark, ProcessId(os.getpid(), own))})
 
     assert os.getpid() not in [process.pid for process in members["a"]]
+
+
+# --- what remains of a session whose root ended
+
+
+def ended_root(family: Family, script: str) -> ProcessId:
+    """Run a script and return which process it was, when it is gone."""
+    root = family.start(f"while ! [ -e go ]; do sleep 0.01; done; {script}")
+    (family.folder / "go").touch()
+    os.waitpid(root.pid, 0)
+    return root
+
+
+def test_nothing_remains_of_a_program_that_left_nothing(family: Family) -> None:
+    root = ended_root(family, "true")
+
+    assert not kin.remain(Kin(family.mark, root))
+
+
+@pytest.mark.parametrize(
+    "left", [f"({UP}) &", f"setsid sh -c '{UP}' &", f"setsid sh -c '(setsid sh -c \"{UP}\" &)' &"]
+)
+def test_what_a_program_left_remains_wherever_it_went(family: Family, left: str) -> None:
+    root = ended_root(family, f"{left.replace('$$', '1')} while ! [ -e up ]; do sleep 0.01; done")
+
+    assert kin.remain(Kin(family.mark, root))
+    assert kin.remain(Kin(family.mark, root), others=[os.getsid(0)])
+
+
+def test_what_another_session_has_does_not_remain_of_this_one(family: Family) -> None:
+    root = ended_root(family, "true")
+    other = family.start(UP, mark=f"{family.folder}#other#")
+    family.pid_in("up")
+
+    assert not kin.remain(Kin(family.mark, root))
+    assert not kin.remain(Kin(family.mark, root), others=[other.pid])

@@ -1,0 +1,196 @@
+"""How long an agent in tmux is down: from `kill -9` to the process that takes its place.
+
+    python bench/heal.py
+
+A real controller keeps a hundred agents. Fifty of them are killed one after the other, then all at
+once. The floor of one death is a bare tmux server with as many sessions: a thread waits for the
+process with a pidfd and has a control client remove the session and make it again, in turn with
+the others; the end is read off the kernel's list of the server's children in both. The floor of all
+at once is a bare server making that many sessions, one `new-session` after the other.
+
+Prints one JSON line each, and ends with 1 when a limit is broken.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from bench import _city, _tmux
+
+AGENTS = 100
+DEATHS = 50
+REST = 0.1  # seconds between two deaths
+RATIO, MOST_MS = 3.0, 150.0  # for the 95th percentile of one death
+ALL_RATIO = 4.0
+
+
+def main() -> int:
+    heals: list[float] = []
+    floors: list[float] = []
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        city = stack.enter_context(_city.running(f"{folder}/city", AGENTS))
+        bare = stack.enter_context(bare_city(f"{folder}"))
+        for number in range(DEATHS):
+            floors.append(bare.heal(number))
+            heals.append(heal(city, number))
+            time.sleep(REST)
+        one = single(heals, floors)
+        print(json.dumps(one), flush=True)
+        many = together(heal_all(city), bare.make_all())
+        print(json.dumps(many), flush=True)
+    return int(not (one["kept"] and many["kept"]))
+
+
+def single(heals: list[float], floors: list[float]) -> dict[str, object]:
+    heal_p95, floor_p95 = percentile(heals), percentile(floors)
+    ratio = heal_p95 / floor_p95
+    return {
+        "bench": "heal",
+        "agents": AGENTS,
+        "deaths": DEATHS,
+        "heal_p50_ms": _tmux.milliseconds(statistics.median(heals)),
+        "heal_p95_ms": _tmux.milliseconds(heal_p95),
+        "heal_max_ms": _tmux.milliseconds(max(heals)),
+        "floor_p50_ms": _tmux.milliseconds(statistics.median(floors)),
+        "floor_p95_ms": _tmux.milliseconds(floor_p95),
+        "ratio_p50": round(statistics.median(heals) / statistics.median(floors), 2),
+        "ratio_p95": round(ratio, 2),
+        "ratio_limit": RATIO,
+        "limit_p95_ms": MOST_MS,
+        "kept": ratio <= RATIO and heal_p95 * 1000 < MOST_MS,
+    }
+
+
+def together(taken: float, floor: float) -> dict[str, object]:
+    return {
+        "bench": "heal_all",
+        "agents": AGENTS,
+        "heal_ms": _tmux.milliseconds(taken),
+        "floor_ms": _tmux.milliseconds(floor),
+        "ratio": round(taken / floor, 2),
+        "ratio_limit": ALL_RATIO,
+        "kept": taken <= ALL_RATIO * floor,
+    }
+
+
+def percentile(taken: list[float]) -> float:
+    return sorted(taken)[-(-len(taken) * 95 // 100) - 1]
+
+
+def heal(city: _city.City, number: int) -> float:
+    """Kill one agent; return the seconds until another process runs its program."""
+    word = city.words[number]
+    old = await_word(city.server, word, 0)
+    began = time.perf_counter()
+    os.kill(old, signal.SIGKILL)
+    await_word(city.server, word, old)
+    return time.perf_counter() - began
+
+
+def heal_all(city: _city.City) -> float:
+    """Kill all agents; return the seconds until all of them run again."""
+    old = children(city.server)
+    pids = [old[word] for word in city.words]
+    began = time.perf_counter()
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    while True:
+        now = children(city.server)
+        if all(now.get(word, pid) != pid for word, pid in zip(city.words, pids, strict=True)):
+            return time.perf_counter() - began
+        if time.perf_counter() > began + _tmux.LIMIT:
+            raise TimeoutError("not all agents came back")
+        time.sleep(0.002)
+
+
+class BareCity:
+    """A tmux server with sessions, and a client that makes one again when its process ends."""
+
+    def __init__(self, client: _tmux.Bare) -> None:
+        self._client = client
+        self.server = int(client.ask("display-message -p '#{pid}'").splitlines()[-1])
+        client.ask("set-option -gw remain-on-exit on")
+        for number in range(AGENTS):
+            client.ask(new_session(number))
+
+    def heal(self, number: int) -> float:
+        """Kill one and make it again as soon as the kernel tells; return the seconds it took."""
+        word = f"{_city.FIRST + AGENTS + number}"
+        old = await_word(self.server, word, 0)
+        descriptor = os.pidfd_open(old)
+        try:
+            began = time.perf_counter()
+            os.kill(old, signal.SIGKILL)
+            select.select([descriptor], [], [], _tmux.LIMIT)
+            self._client.ask(f"kill-session -t =b{number}", new_session(number))
+            await_word(self.server, word, old)
+            return time.perf_counter() - began
+        finally:
+            os.close(descriptor)
+
+    def make_all(self) -> float:
+        """Return the seconds it takes to make all sessions again after they are gone."""
+        for number in range(AGENTS):
+            self._client.ask(f"kill-session -t =b{number}")
+        return _tmux.seconds(self._make_all)
+
+    def _make_all(self) -> None:
+        for number in range(AGENTS):
+            self._client.ask(new_session(number))
+
+
+@contextlib.contextmanager
+def bare_city(folder: str) -> Iterator[BareCity]:
+    with _tmux.bare_server(folder) as client:
+        made = BareCity(client)
+        try:
+            yield made
+        finally:
+            _tmux.end(children(made.server).values())
+
+
+def new_session(number: int) -> str:
+    return f"new-session -d -s b{number} sleep {_city.FIRST + AGENTS + number}"
+
+
+def await_word(server: int, word: str, old: int) -> int:
+    """Return the child of the server that runs with this word, another than the old one."""
+    deadline = time.perf_counter() + _tmux.LIMIT
+    while (found := children(server, newest=True, word=word).get(word, old)) == old:
+        if time.perf_counter() > deadline:
+            raise TimeoutError(f"nothing came in the place of sleep {word}")
+        time.sleep(0.0005)
+    return found
+
+
+def children(server: int, *, newest: bool = False, word: str = "") -> dict[str, int]:
+    """Return the programs that a tmux server runs: the pid of `sleep WORD` by its word.
+
+    From the last one back to the one with `word`, if only the `newest` matter.
+    """
+    with open(f"/proc/{server}/task/{server}/children", encoding="utf-8") as file:
+        pids = [int(pid) for pid in file.read().split()]
+    found: dict[str, int] = {}
+    for pid in reversed(pids):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+            name, *words = file.read().split(b"\0")
+            if name.endswith(b"sleep") and words:
+                found.setdefault(words[0].decode(), pid)
+        if newest and word in found:
+            break
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

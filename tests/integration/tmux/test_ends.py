@@ -1,0 +1,127 @@
+"""Ends in tmux: told as they are, at once, and only when they are certain."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Mapping
+
+import pytest
+from tests.integration.tmux.conftest import City, lives
+
+from gascity.core.observed import Exited, SessionState
+from gascity.testing.eventually import eventually
+from gascity_tmux.provider import Provider
+
+LIMIT = 20.0
+pytestmark = pytest.mark.tmux
+
+
+class Told:
+    """What a watch was told and how often it was woken."""
+
+    def __init__(self, provider: Provider) -> None:
+        self.ends: list[tuple[dict[str, SessionState], bool]] = []
+        self.wakes = 0
+        self._watch = provider.watch(self._wake, seen=self._seen, interval=1000)
+        self.close = self._watch.close
+
+    def _wake(self) -> None:
+        self.wakes += 1
+
+    def _seen(self, sessions: Mapping[str, SessionState], at: float, *, whole: bool = True) -> None:
+        assert at > 0
+        self.ends.append((dict(sessions), whole))
+
+    def names(self) -> set[str]:
+        return {name for sessions, _ in self.ends for name in sessions}
+
+
+@pytest.fixture
+def provider(city: City) -> Provider:
+    return city.provider()
+
+
+@pytest.fixture
+def told(provider: Provider) -> Iterator[Told]:
+    made = Told(provider)
+    yield made
+    made.close()
+
+
+def kill(provider: Provider, name: str) -> SessionState:
+    state = provider.observe(timeout=LIMIT)[name]
+    assert state.process is not None
+    os.kill(state.process.pid, signal.SIGKILL)
+    return state
+
+
+def test_an_end_is_told_with_how_it_ended_and_nothing_else(
+    city: City, provider: Provider, told: Told
+) -> None:
+    for name in ("a", "b"):
+        provider.start(name, city.config("sleep 1000"), timeout=LIMIT)
+
+    before = kill(provider, "a")
+
+    eventually(lambda: told.ends or told.wakes)
+    eventually(lambda: told.ends)
+    sessions, whole = told.ends[0]
+    assert not whole
+    assert sessions.keys() == {"a"}
+    assert sessions["a"].life == Exited(signal=signal.SIGKILL)
+    assert sessions["a"].process == before.process
+    assert sessions["a"].meta == before.meta
+
+
+def test_a_session_that_somebody_removed_is_no_end_but_something_to_look_at(
+    city: City, provider: Provider, told: Told
+) -> None:
+    provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+    provider.start("b", city.config("sleep 1000"), timeout=LIMIT)
+    provider.observe(timeout=LIMIT)
+    before = told.wakes
+
+    city.tmux("kill-session", "-t", "=a")
+
+    eventually(lambda: told.wakes > before)
+    assert told.names() == set()
+
+
+def test_a_server_that_dies_takes_no_session_for_ended(
+    city: City, provider: Provider, told: Told
+) -> None:
+    for name in ("a", "b"):
+        provider.start(name, city.config("sleep 1000"), timeout=LIMIT)
+    provider.observe(timeout=LIMIT)
+    before = told.wakes
+
+    os.kill(city.server(), signal.SIGKILL)
+
+    eventually(lambda: told.wakes > before)
+    eventually(lambda: not city.living())
+    assert told.names() == set()
+
+
+def test_the_next_start_ends_what_a_program_left_and_keeps_its_last_words(
+    city: City, provider: Provider, told: Told
+) -> None:
+    script = city.work / "leaves.sh"
+    script.write_text(
+        "setsid sh -c 'echo $$ >left; exec sleep 1000' &\n"
+        "while ! [ -s left ]; do sleep 0.01; done\n"
+        "echo farewell; exec sleep 1000\n"
+    )
+    config = city.config("sh leaves.sh")
+    provider.start("a", config, timeout=LIMIT)
+    eventually(lambda: "farewell" in provider.peek("a", 5, timeout=LIMIT))
+    pid = int((city.work / "left").read_text())
+    kill(provider, "a")
+    eventually(lambda: not provider.is_running("a", timeout=LIMIT))
+    assert lives(pid)
+
+    provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+
+    assert not lives(pid)
+    assert provider.previous_output("a", 200).splitlines()[-1] == "farewell"
+    assert provider.previous_output("a", 200) == ""
