@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
-from gascity.core.observed import Alive, Exited, ProcessId, SessionState
+from gascity.core.observed import Alive, ProcessId, SessionState
 from gascity.errors import GascityError
 from gascity.session.deaths import Deaths
 from gascity_tmux.listeners import Listeners
@@ -19,8 +19,8 @@ from gascity_tmux.server import Server
 from gascity_tmux.view import View
 
 FEW = 4  # so many are asked for one by one; for more, one look at everything is cheaper
-SETTLING = 0.02  # seconds for tmux to be done with an end before everything is looked at instead
-GLANCE = 0.0005  # nothing tells when it is
+SETTLING = 0.25  # seconds for tmux to be done with an end before everything is looked at instead
+GLANCE = 0.0005  # nothing tells when it is; longer each time
 
 
 class Ends:
@@ -74,24 +74,20 @@ class Ends:
 
     def _settled(self, gone: Mapping[str, ProcessId]) -> Mapping[str, SessionState]:
         """Return how these sessions ended; nothing unless tmux says it of all of them."""
-        until = time.monotonic() + SETTLING
+        until, pause = time.monotonic() + SETTLING, GLANCE
         found: dict[str, SessionState] = {}
         while True:
             for name in gone.keys() - found.keys():
                 try:
-                    state = self._view.settled(name, until)
+                    state = self._view.settled(name, gone[name], until)
                 except GascityError:
-                    return {}  # a look at everything says why
-                if state is not None and _is_end(state, gone[name]):
+                    return {}  # a look at everything says what it is
+                if state is not None:
                     found[name] = state
             if len(found) == len(gone):
                 return found
             if time.monotonic() >= until:
                 return {}
-            time.sleep(GLANCE)
+            time.sleep(pause)
+            pause *= 1.5
             self._server.make_it_reap()
-
-
-def _is_end(state: SessionState, process: ProcessId) -> bool:
-    """Tell whether tmux speaks of this process, and knows how it ended."""
-    return state.process == process and isinstance(state.life, Exited)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from gascity.core.observed import Alive, ProcessId, SessionState
+from gascity.errors import SessionNotFound
 from gascity.session import pids
 from gascity_tmux import layout, meta, panes
 from gascity_tmux.connection import Gone, Lost
@@ -48,10 +49,15 @@ class View:
         self._states = {n: known[n] if known.get(n) == s else s for n, s in states.items()}
         return dict(self._states)
 
-    def settled(self, name: str, deadline: float) -> SessionState | None:
-        """Return how a session ended, if tmux is done with that at this moment."""
+    def settled(self, name: str, process: ProcessId, deadline: float) -> SessionState | None:
+        """Return how a session with this process ended, if tmux is done with that at this moment.
+
+        Raises SessionNotFound when there is no such session, or it has another process by now.
+        """
         pane = next(iter(self._ask_for_panes(name, deadline)), None)
-        if pane is None or pane.alive or pane.is_unsettled:
+        if pane is None or self.process(pane) != process:
+            raise SessionNotFound(f"there is no session {name} of process {process.pid}")
+        if pane.alive or pane.is_unsettled:
             return None
         return self._state(pane, self.metadata([pane], deadline).get(pane.session))
 

@@ -49,9 +49,11 @@ def remain(kin: Kin, others: Iterable[int] = ()) -> bool:
     one, and not in that of the `others`, the roots of other sessions. Once nothing is left nothing
     can come back, because nobody is there to start it.
     """
+    own = kin.root.pid if kin.root is not None else 0
+    elsewhere = [pid for pid in others if pid != own]
     return any(
         (pids.table.variable(pid, MARK) or "").startswith(kin.mark)
-        for pid in pids.table.begun_since(_age(kin.root), others)
+        for pid in pids.table.begun_since(_age(kin.root), elsewhere)
     )
 
 

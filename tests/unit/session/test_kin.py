@@ -259,7 +259,7 @@ def test_what_a_program_left_remains_wherever_it_went(family: Family, left: str)
     root = ended_root(family, f"{left.replace('$$', '1')} while ! [ -e up ]; do sleep 0.01; done")
 
     assert kin.remain(Kin(family.mark, root))
-    assert kin.remain(Kin(family.mark, root), others=[os.getsid(0)])
+    assert kin.remain(Kin(family.mark, root), others=[os.getsid(0), root.pid])
 
 
 def test_what_another_session_has_does_not_remain_of_this_one(family: Family) -> None:
