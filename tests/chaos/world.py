@@ -204,7 +204,8 @@ class World:
 
     def environment(self) -> dict[str, str]:
         path = f"{os.path.dirname(GC)}:{os.environ['PATH']}"
-        return {"PATH": path, "HOME": str(self.folder), "TERM": "xterm"}
+        kept = {key: os.environ[key] for key in ("PYTHONPATH",) if key in os.environ}
+        return {"PATH": path, "HOME": str(self.folder), "TERM": "xterm", **kept}
 
     # --- what is below it
 
