@@ -150,9 +150,7 @@ class Drive:
 
     def _keep_the_ledger(self) -> None:
         ledger = Ledger(self._world)
-        ledger.is_whole()
-        if self._ledger is not None:
-            ledger.continues(self._ledger)
+        ledger.follows(self._ledger or ledger)
         self._ledger = ledger
         self.report.events = len(ledger.rows)
 
