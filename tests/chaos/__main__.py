@@ -1,7 +1,8 @@
 """`python -m tests.chaos`: a long run, and one line of JSON about it.
 
-CHAOS_SEED repeats the faults of an earlier run, CHAOS_FAULTS says how many (1000), CHAOS_RELOADS=0
-restarts the controller after every edit of the city file, CHAOS_KEEP=1 keeps the folder.
+CHAOS_SEED repeats the faults of an earlier run, CHAOS_FAULTS says how many (1000), CHAOS_RELOADS=1
+leaves it to the controller to read a city file that was edited (else it is restarted then), and
+CHAOS_KEEP=1 keeps the folder.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class Town:
         self.known = living
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(2))
 def test_a_clock_that_jumps_ends_nobody_and_delays_nothing(tmp_path: Path, number: int) -> None:
     seed = SEED + number
     town = Town(Bench(tmp_path), random.Random(seed))

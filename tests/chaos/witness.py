@@ -156,8 +156,9 @@ class Ledger:
         numbers = [number for number, *_ in self.rows]
         assert numbers == list(range(1, len(numbers) + 1)), "the numbers of events have a gap"
 
-    def continues(self, earlier: Ledger) -> None:
-        """Assert that nothing that was written before is gone or different."""
+    def follows(self, earlier: Ledger) -> None:
+        """Assert that nothing that was written before is gone or different, and it is whole."""
+        self.is_whole()
         assert self.rows[: len(earlier.rows)] == earlier.rows, "an event that was written is gone"
 
 

@@ -159,6 +159,7 @@ class World:
         """Start a controller; it has a file of its own to talk to."""
         if self.broken:
             self.write(self.file)  # none starts with a broken file: a person mends it first
+        self.check_last_words()
         self.lives += 1
         with self.output.open("wb") as said:
             self.controller = subprocess.Popen(
@@ -175,6 +176,11 @@ class World:
     def output(self) -> Path:
         """What the present controller prints."""
         return self.folder / f"controller-{self.lives}.out"
+
+    def check_last_words(self) -> None:
+        """A controller may leave because its disk is full, but never without a sentence."""
+        said = self.output.read_text("utf-8", errors="replace") if self.lives else ""
+        assert "Traceback" not in said, said
 
     def controller_runs(self) -> bool:
         return self.controller is not None and self.controller.poll() is None
@@ -204,7 +210,8 @@ class World:
 
     def environment(self) -> dict[str, str]:
         path = f"{os.path.dirname(GC)}:{os.environ['PATH']}"
-        return {"PATH": path, "HOME": str(self.folder), "TERM": "xterm"}
+        kept = {key: os.environ[key] for key in ("PYTHONPATH",) if key in os.environ}
+        return {"PATH": path, "HOME": str(self.folder), "TERM": "xterm", **kept}
 
     # --- what is below it
 

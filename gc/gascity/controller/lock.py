@@ -40,9 +40,10 @@ class CityLock:
                     hint="`gc status` shows it, `gc stop` ends the city and the controller",
                 )
             time.sleep(0.01)  # flock cannot wait with a limit
-        os.ftruncate(file, 0)
-        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
         self._file = file
+        with contextlib.suppress(OSError):  # a full disk costs the name, not the lock
+            os.ftruncate(file, 0)
+            os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
         """Let the city go."""
