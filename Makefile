@@ -34,6 +34,7 @@ format: $(VENV)/.lint
 bench: $(VENV)/.run ## what it costs, as ratios against the bare floor
 	@$(BIN)/python bench/cli.py
 	@$(BIN)/python bench/screens.py
+	@$(BIN)/python bench/journal.py
 	@$(BIN)/python bench/subprocess_provider.py
 	@$(BIN)/python bench/observe.py
 	@$(BIN)/python bench/death.py
