@@ -30,6 +30,7 @@ from gascity.testing.eventually import eventually
 from gascity.testing.fake import FakeProvider, FakeWorld
 
 CITY = "c0ffee"
+QUICK = DaemonSettings(patrol_interval=0.2, shutdown_timeout=0.5)
 
 
 @dataclass
@@ -64,7 +65,7 @@ class Bench:
     make: type[FakeProvider] = FakeProvider
     pools: tuple[PoolSpec, ...] = ()
     screens: RuleBook = field(default_factory=RuleBook)
-    daemon: DaemonSettings = DaemonSettings(patrol_interval=0.2, shutdown_timeout=0.5)
+    daemon: DaemonSettings = QUICK
     clock: Clock | None = None
 
     def run(self, *specs: AgentSpec) -> Running:
