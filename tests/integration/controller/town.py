@@ -20,7 +20,8 @@ from gascity.core.model import City
 from gascity.core.observed import Alive
 from gascity.errors import NotInstalled
 from gascity.journal.store import Journal
-from gascity.session.provider import CityContext, SeenCallback, SessionProvider, Watch
+from gascity.session.provider import CityContext, SessionProvider
+from gascity.session.watch import SeenCallback, Watch
 from gascity.testing.eventually import eventually
 from gascity.testing.fake import FakeProvider, FakeWorld
 
