@@ -326,7 +326,9 @@ class SessionProvider(ABC):
         answered; one that knows for certain that some sessions ended, with those alone. The default
         calls `wake` every `interval` seconds.
         """
-        return _Ticking(wake, interval)
+        from gascity.session.ticking import Ticking  # noqa: PLC0415  used by this default alone
+
+        return Ticking(wake, interval)
 
     keeps_previous_output = False
     """Whether `previous_output` tells anything."""
@@ -340,18 +342,3 @@ class SessionProvider(ABC):
 
     def close(self) -> None:  # noqa: B027  a provider without connections has nothing to let go
         """Let go of connections. Sessions are not touched."""
-
-
-class _Ticking(Watch):
-    def __init__(self, wake: Callable[[], None], interval: float) -> None:
-        self._ended = threading.Event()
-        self._wake = wake
-        self._interval = interval
-        threading.Thread(target=self._run, name="provider-watch", daemon=True).start()
-
-    def _run(self) -> None:
-        while not self._ended.wait(self._interval):
-            self._wake()
-
-    def close(self) -> None:
-        self._ended.set()
