@@ -142,7 +142,7 @@ class Maker:
             raise SessionExists(f"session {name} exists already")
         until = min(deadline, time.monotonic() + LEFTOVERS)
         relatives = self.kin(name, found)
-        if relatives.root is not None and not kin.remain(relatives, self._view.roots()):
+        if relatives.root is not None and not kin.remain(relatives, self._server.children()):
             return found
         survivors = kin.end({name: relatives}, kill_at=0.0, deadline=until)
         for left in survivors.values():

@@ -35,11 +35,12 @@ def last_lines(ask: Ask, pane: str, count: int, *, colours: bool = False) -> str
     # First what is enough for short lines; if that was too little, everything.
     for begin in ([f"-{count}"] if count > 0 else []) + ["-"]:
         asked = command("capture-pane", "-p", "-J", *style, "-t", pane, "-S", begin)
-        block = next(iter(ask(asked)), None)
-        if block is None or not block.ok:
+        more = command("display-message", "-p", "-t", pane, "#{history_size}")
+        answered = ask(f"{asked} ; {more}")
+        if len(answered) < 2 or not answered[0].ok:
             return None
-        lines = trimmed(block.lines)
-        if 0 < count <= len(lines):
+        lines = trimmed(answered[0].lines)
+        if count > 0 and (count <= len(lines) or int(answered[1].text or 0) <= count):
             break
     return "\n".join(lines[-count:] if count > 0 else lines)
 

@@ -128,6 +128,10 @@ class Server:
             return False
         return pids.table.parent(pid) == self._process.pid
 
+    def children(self) -> list[int]:
+        """Return the processes that the server started itself, each in a pane or behind one."""
+        return pids.table.children(self._process.pid) if self._process is not None else []
+
     def make_it_reap(self) -> None:
         """Have tmux look for programs that ended.
 

@@ -107,14 +107,6 @@ class View:
                     self._processes[pane.key] = known
         return known
 
-    def roots(self) -> Sequence[int]:
-        """Return the processes of the sessions that lived when all were last looked at."""
-        return [
-            state.process.pid
-            for state in self._states.values()
-            if isinstance(state.life, Alive) and state.process is not None
-        ]
-
     def metadata(self, found: Collection[Pane], deadline: float) -> Mapping[str, Mapping[str, str]]:
         """Return the metadata of sessions by tmux's number; asks only for what changed."""
         known = {pane.session: self._meta.get(pane.session, ("", {})) for pane in found}

@@ -92,9 +92,11 @@ def begun_since(age: float, others: Iterable[int] = ()) -> Iterator[int]:
     known to be somebody else's. Listed twice: one may fork and end while the rest is looked at.
     """
     young = dict.fromkeys(others, False)
-    done: set[int] = set()
+    listed: set[int] = set()
     for _ in range(2):
-        for pid in everyone():
+        fresh = set(everyone()) - listed
+        listed |= fresh
+        for pid in fresh:
             try:
                 session = os.getsid(pid)
             except OSError:
@@ -102,8 +104,7 @@ def begun_since(age: float, others: Iterable[int] = ()) -> Iterator[int]:
             if session not in young:
                 leader = _stat(session)  # its number is nobody else's while it has members
                 young[session] = leader is None or float(leader[_AFTER_NAME["started"]]) >= age
-            if young[session] and pid not in done:
-                done.add(pid)
+            if young[session]:
                 yield pid
 
 
