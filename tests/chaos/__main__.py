@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -21,6 +22,8 @@ from tests.chaos.test_chaos import RELOADS, SEED
 def main() -> int:
     """Run, print, and say with the exit code whether all held."""
     faults = int(os.environ.get("CHAOS_FAULTS", "1000"))
+    for number in (signal.SIGINT, signal.SIGTERM):  # what is cut off cleans up, too
+        signal.signal(number, lambda signum, _: sys.exit(128 + signum))
     folder = Path(tempfile.mkdtemp(prefix="gc-chaos-"))
     sys.stderr.write(f"CHAOS_SEED={SEED} CHAOS_FAULTS={faults} in {folder}\n")
     try:
