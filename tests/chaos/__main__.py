@@ -1,8 +1,9 @@
 """`python -m tests.chaos`: a long run, and one line of JSON about it.
 
-CHAOS_SEED repeats the faults of an earlier run, CHAOS_FAULTS says how many (1000), CHAOS_RELOADS=1
-leaves it to the controller to read a city file that was edited (else it is restarted then), and
-CHAOS_KEEP=1 keeps the folder.
+CHAOS_SEED repeats the faults of an earlier run, CHAOS_FAULTS says how many (1000), CHAOS_PATIENCE
+in how many seconds all must be well after a few of them (10). CHAOS_RELOADS=1 leaves it to the
+controller to read a city file that was edited (else it is restarted then), and CHAOS_KEEP=1 keeps
+the folder.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -21,10 +23,13 @@ from tests.chaos.test_chaos import RELOADS, SEED
 def main() -> int:
     """Run, print, and say with the exit code whether all held."""
     faults = int(os.environ.get("CHAOS_FAULTS", "1000"))
+    for number in (signal.SIGINT, signal.SIGTERM):  # what is cut off cleans up, too
+        signal.signal(number, lambda signum, _: sys.exit(128 + signum))
+    patience = float(os.environ.get("CHAOS_PATIENCE", "10"))
     folder = Path(tempfile.mkdtemp(prefix="gc-chaos-"))
     sys.stderr.write(f"CHAOS_SEED={SEED} CHAOS_FAULTS={faults} in {folder}\n")
     try:
-        report = drive(folder / "c", SEED, faults, reloads=RELOADS)
+        report = drive(folder / "c", SEED, faults, reloads=RELOADS, patience=patience)
     except AssertionError as problem:
         sys.stderr.write(f"{problem}\n")
         return 1

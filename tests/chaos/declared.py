@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 POOL = "crew"
 LARGEST = 4
-PATIENCE = 6.0  # seconds a changed config waits for a person who is attached
+PATIENCE = 3.0  # seconds a changed config waits for a person who is attached
 _HEAD = """\
 [workspace]
 name = "chaos"

@@ -22,7 +22,6 @@ from tests.chaos.world import Person, World
 
 from gascity.testing.eventually import eventually
 
-PATIENCE = 10.0  # seconds from the last fault until all is well
 LONGEST_PAUSE = 0.25  # seconds between two faults
 FEWEST, MOST = 3, 9  # faults between two looks at the whole city
 ATTENTION = 1.5  # seconds for which a session that somebody looks at is watched after an edit
@@ -58,8 +57,9 @@ class Report:
 class Drive:
     """Does faults to a world, and looks."""
 
-    def __init__(self, world: World, seed: int) -> None:
+    def __init__(self, world: World, seed: int, patience: float) -> None:
         self._world = world
+        self._patience = patience
         self._rng = random.Random(seed)
         self.report = Report(seed)
         self._ledger: Ledger | None = None
@@ -126,7 +126,7 @@ class Drive:
             try:
                 converged(world)
             except (AssertionError, sqlite3.Error, OSError):
-                if time.monotonic() - began > PATIENCE:
+                if time.monotonic() - began > self._patience:
                     raise
             else:
                 break
@@ -213,6 +213,9 @@ def _is_restarted(world: World, agent: str) -> bool:
     return world.gc("restart", agent).returncode == 0
 
 
-def drive(folder: Path, seed: int, faults: int, *, reloads: bool) -> Report:
-    """Run a city in a folder through so many faults."""
-    return Drive(World(folder.resolve(), reloads=reloads), seed).run(faults)
+def drive(folder: Path, seed: int, faults: int, *, reloads: bool, patience: float) -> Report:
+    """Run a city in a folder through so many faults.
+
+    `patience` is how many seconds there may be from the last of a few faults until all is well.
+    """
+    return Drive(World(folder.resolve(), reloads=reloads), seed, patience).run(faults)

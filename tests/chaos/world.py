@@ -31,7 +31,7 @@ from tests.chaos.sight import (
 from gascity.testing.eventually import eventually
 
 GC = os.path.join(os.path.dirname(sys.executable), "gc")
-LIMIT = 40.0  # seconds for any command
+LIMIT = 60.0  # seconds for any command
 DISK = 48  # megabytes
 FILLER = "filler"
 
