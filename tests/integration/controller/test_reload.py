@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.integration.controller.stage import Running, up
+from tests.integration.controller.stage import Running, agent, up
 from tests.integration.controller.town import HEAD, Town, entry
 
 from gascity.controller import filewatch
-from gascity.controller.messages import Asked, Changed
+from gascity.controller.looks import Looks
+from gascity.controller.messages import Asked, Changed, Looked
 from gascity.core.actions import EventType
+from gascity.core.model import StartupHints
+from gascity.core.observed import Seen
 from gascity.errors import GascityError
 from gascity.testing.eventually import eventually
+from gascity.testing.fake import FakeWorld
 
 AB = (entry("a"), entry("b"))
 
@@ -348,14 +354,14 @@ def test_a_crash_on_a_provider_that_came_later_is_noticed(town: Town) -> None:
     assert [event.agent for event in running.told(EventType.SESSION_CRASHED)] == ["b"]
 
 
-def test_a_provider_whose_words_are_no_longer_enough_is_listened_to_anew(town: Town) -> None:
-    running = begun(town, entry("a"))
-    wakers = len(town.world._wakers)
-    town.write(entry("a", 'process_names = ["true"]'))
-    eventually(lambda: reloaded(running))
-    eventually(lambda: len(town.world._wakers) == wakers)
+def test_words_of_a_provider_that_are_no_longer_enough_are_not_taken() -> None:
+    looks = Looks({"fake": FakeWorld().provider()}, [agent("a")], lambda _: None)
+    words = Looked("fake", Seen({}), told_at=time.monotonic())
+    before = looks.take(words)
+    looks.expect([agent("a", hints=StartupHints(process_names=("claude",)))])
 
-    assert town.listens == [True, False]
+    assert before
+    assert not looks.take(replace(words, told_at=time.monotonic()))
 
 
 def test_a_provider_that_cannot_be_opened_is_a_reason_to_refuse(town: Town) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.integration.controller.stage import Running
@@ -21,7 +21,6 @@ from gascity.core.observed import Alive
 from gascity.errors import NotInstalled
 from gascity.journal.store import Journal
 from gascity.session.provider import CityContext, SessionProvider
-from gascity.session.watch import SeenCallback, Watch
 from gascity.testing.eventually import eventually
 from gascity.testing.fake import FakeProvider, FakeWorld
 
@@ -42,7 +41,6 @@ class Town:
         self.worlds = {name: FakeWorld() for name in ("fake", "other")}
         self.opened: list[str] = []
         self.closed: list[str] = []
-        self.listens: list[bool] = []
         self.missing = ""
         self.reads = 0
         self.was_read = threading.Event()
@@ -141,19 +139,9 @@ class Town:
 
 
 class Noted(FakeProvider):
-    """Notes how it is listened to, and that it is closed."""
+    """Notes that it is closed."""
 
     town: Town
-
-    def watch(
-        self,
-        wake: Callable[[], None],
-        *,
-        seen: SeenCallback | None = None,
-        interval: float = 1.0,
-    ) -> Watch:
-        self.town.listens.append(seen is not None)
-        return super().watch(wake, seen=seen, interval=interval)
 
     def close(self) -> None:
         self.town.closed.append(self.name)
