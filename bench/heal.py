@@ -22,7 +22,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -98,28 +98,60 @@ def percentile(taken: list[float]) -> float:
 
 def heal(city: _city.City, number: int) -> float:
     """Kill one agent; return the seconds until another process runs its program."""
-    word = city.words[number]
-    old = await_word(city.server, word, 0)
+    word, programs = city.words[number], Programs(city.server)
     began = time.perf_counter()
-    os.kill(old, signal.SIGKILL)
-    await_word(city.server, word, old)
+    os.kill(programs.pids[word], signal.SIGKILL)
+    programs.await_new([word])
     return time.perf_counter() - began
 
 
 def heal_all(city: _city.City) -> float:
     """Kill all agents; return the seconds until all of them run again."""
-    old = children(city.server)
-    pids = [old[word] for word in city.words]
+    programs = Programs(city.server)
+    pids = [programs.pids[word] for word in city.words]
     began = time.perf_counter()
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
-    while True:
-        now = children(city.server)
-        if all(now.get(word, pid) != pid for word, pid in zip(city.words, pids, strict=True)):
-            return time.perf_counter() - began
-        if time.perf_counter() > began + _tmux.LIMIT:
-            raise TimeoutError("not all agents came back")
-        time.sleep(0.002)
+    programs.await_new(city.words)
+    return time.perf_counter() - began
+
+
+class Programs:
+    """What a tmux server runs: `pids` has that of `sleep WORD` by its word.
+
+    Watching must cost little, or it is what is measured: only processes that are new are read.
+    """
+
+    def __init__(self, server: int) -> None:
+        self._server = server
+        self._known: set[str] = set()
+        self.pids: dict[str, int] = {}
+        self._look()
+
+    def await_new(self, words: Sequence[str]) -> None:
+        """Return when each of these words has another process than it had."""
+        deadline = time.perf_counter() + _tmux.LIMIT
+        missing = set(words)
+        while missing:
+            if time.perf_counter() > deadline:
+                raise TimeoutError(f"nothing came in the place of sleep {min(missing)}")
+            time.sleep(0.0005)
+            missing -= self._look()
+
+    def _look(self) -> set[str]:
+        """Take note of what is new; return its words."""
+        with open(f"/proc/{self._server}/task/{self._server}/children", "rb") as file:
+            fresh = set(file.read().decode().split()) - self._known
+        new: set[str] = set()
+        for pid in fresh:
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+                name, *words = file.read().split(b"\0")
+                if name.endswith((b"sleep", b"cat")):  # else it is not yet what it will be
+                    self._known.add(pid)
+                if name.endswith(b"sleep") and words:
+                    self.pids[words[0].decode()] = int(pid)
+                    new.add(words[0].decode())
+        return new
 
 
 def waited(pid: int) -> float:
@@ -140,15 +172,15 @@ class BareCity:
 
     def heal(self, number: int) -> float:
         """Kill one and make it again as soon as the kernel tells; return the seconds it took."""
-        word = f"{_city.FIRST + AGENTS + number}"
-        old = await_word(self.server, word, 0)
+        word, programs = f"{_city.FIRST + AGENTS + number}", Programs(self.server)
+        old = programs.pids[word]
         descriptor = os.pidfd_open(old)
         try:
             began = time.perf_counter()
             os.kill(old, signal.SIGKILL)
             select.select([descriptor], [], [], _tmux.LIMIT)
             self._client.ask(f"kill-session -t =b{number}", new_session(number))
-            await_word(self.server, word, old)
+            programs.await_new([word])
             return time.perf_counter() - began
         finally:
             os.close(descriptor)
@@ -171,39 +203,11 @@ def bare_city(folder: str) -> Iterator[BareCity]:
         try:
             yield made
         finally:
-            _tmux.end(children(made.server).values())
+            _tmux.end(Programs(made.server).pids.values())
 
 
 def new_session(number: int) -> str:
     return f"new-session -d -s b{number} sleep {_city.FIRST + AGENTS + number}"
-
-
-def await_word(server: int, word: str, old: int) -> int:
-    """Return the child of the server that runs with this word, another than the old one."""
-    deadline = time.perf_counter() + _tmux.LIMIT
-    while (found := children(server, newest=True, word=word).get(word, old)) == old:
-        if time.perf_counter() > deadline:
-            raise TimeoutError(f"nothing came in the place of sleep {word}")
-        time.sleep(0.0005)
-    return found
-
-
-def children(server: int, *, newest: bool = False, word: str = "") -> dict[str, int]:
-    """Return the programs that a tmux server runs: the pid of `sleep WORD` by its word.
-
-    From the last one back to the one with `word`, if only the `newest` matter.
-    """
-    with open(f"/proc/{server}/task/{server}/children", encoding="utf-8") as file:
-        pids = [int(pid) for pid in file.read().split()]
-    found: dict[str, int] = {}
-    for pid in reversed(pids):
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
-            name, *words = file.read().split(b"\0")
-            if name.endswith(b"sleep") and words:
-                found.setdefault(words[0].decode(), pid)
-        if newest and word in found:
-            break
-    return found
 
 
 if __name__ == "__main__":
