@@ -1,8 +1,8 @@
 """`python -m tests.chaos`: a long run, and one line of JSON about it.
 
 CHAOS_SEED repeats the faults of an earlier run, CHAOS_FAULTS says how many (1000), CHAOS_PATIENCE
-in how many seconds all must be well after a few of them (10). CHAOS_RELOADS=1 leaves it to the
-controller to read a city file that was edited (else it is restarted then), and CHAOS_KEEP=1 keeps
+in how many seconds all must be well after a few of them (10). With CHAOS_RELOADS=0 the controller
+is restarted after each edit of the city file, instead of reading it by itself; CHAOS_KEEP=1 keeps
 the folder.
 """
 

@@ -11,7 +11,7 @@ from tests.chaos.drive import drive
 
 SEED = int(os.environ.get("CHAOS_SEED", "0")) or int.from_bytes(os.urandom(4))
 FAULTS = int(os.environ.get("CHAOS_FAULTS", "25"))
-RELOADS = os.environ.get("CHAOS_RELOADS", "") == "1"
+RELOADS = os.environ.get("CHAOS_RELOADS", "1") == "1"
 PATIENCE = 40.0  # seconds; other tests run beside this one. `make chaos` asks for ten
 
 
