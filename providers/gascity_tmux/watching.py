@@ -1,7 +1,8 @@
 """Being told at once that something changed.
 
 tmux says so on the control connection that every question goes over: when sessions come and go,
-when a program ends (the hub is told then) and when the connection itself ends. What is certain
+when somebody attaches or leaves, when a program ends (the hub is told then) and when the connection
+itself ends. What is certain
 about an end (`ends`) is handed on as it is. While there is no server, nothing runs: its socket is
 looked for now and then.
 """
@@ -20,7 +21,8 @@ from gascity_tmux.server import Server
 
 TIMEOUT = 5.0
 LOOK = 0.2  # seconds between two looks for a server
-_NEWS = frozenset({HUB, "sessions-changed", "session-renamed", "up", "down"})
+_PEOPLE = ("client-session-changed", "client-detached")
+_NEWS = frozenset({HUB, "sessions-changed", "session-renamed", *_PEOPLE, "up", "down"})
 
 
 class TmuxWatch(Watch):

@@ -120,7 +120,8 @@ def _status_is_right(world: World, running: dict[str, Sleeper]) -> None:
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert world.controller is not None
-    assert said["controller"] == {"running": True, "pid": world.controller.pid}, said["controller"]
+    held = said["controller"]["running"], said["controller"]["pid"]
+    assert held == (True, world.controller.pid), said["controller"]
     agents = {agent["name"]: agent for agent in said["agents"]}
     for name, one in running.items():
         state = agents[name]["state"], agents[name]["pid"], agents[name]["run"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -156,6 +156,11 @@ class Deeds:
         else:
             self._under_way.pop(session, None)
         return len(left) < len(deeds)
+
+    def touch(self, sessions: Mapping[str, str]) -> None:
+        """Leave sessions alone, given with their providers, until they were looked at again."""
+        now = time.monotonic()
+        self._touched |= {name: (now, provider) for name, provider in sessions.items()}
 
     def overdue(self) -> list[Acted]:
         """Return what has to be said for deeds that did not come back in time."""

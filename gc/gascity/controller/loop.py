@@ -36,6 +36,7 @@ from gascity.controller.reload import Origin, Reloads
 from gascity.controller.requests import Requests
 from gascity.controller.slowness import TickBudget
 from gascity.core.actions import Alert, Event, EventType, Remind, SessionAction
+from gascity.core.changes import changed_sessions
 from gascity.core.memory import Memory
 from gascity.core.model import City, Desired
 from gascity.core.observed import CITY_ID, Observed, SessionState, Unseen
@@ -224,6 +225,8 @@ class Controller:
 
     def take_city(self, city: City, opened: Mapping[str, SessionProvider]) -> None:
         """Keep another city from now on; `opened` are the providers that come with it."""
+        # Who changed is looked at before anything is done: somebody may have come meanwhile.
+        self.deeds.touch(changed_sessions(self.city, city))
         self.city = city
         self._parts.take(city, opened)
         self._patrol_at = 0.0

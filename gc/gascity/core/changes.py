@@ -82,6 +82,16 @@ def keeping(old: City, new: City) -> City:
     return replace(new, desired=_kept(old.desired, desired), screens=screens)
 
 
+def changed_sessions(old: City, new: City) -> dict[str, str]:
+    """Return the sessions, with their providers, of agents that are other than before or gone."""
+    after = {spec.session: spec for spec in declared(new.desired)}
+    return {
+        spec.session: spec.provider
+        for spec in declared(old.desired)
+        if after.get(spec.session) is not spec
+    }
+
+
 def _kept(old: T | None, new: T) -> T:
     return old if old is not None and old == new else new
 

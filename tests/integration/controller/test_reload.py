@@ -509,3 +509,18 @@ def test_a_city_that_is_being_stopped_is_not_read_again(town: Town) -> None:
     town.world.stuck.clear()
     eventually(lambda: stop, within=20)
     assert "gc-c-b" not in town.world.starts
+
+
+def test_who_came_a_moment_before_a_change_is_not_cut_off(town: Town) -> None:
+    town.write(entry("a"), entry("b"))
+    running = town.run()
+    eventually(up(running, "a", "b"))
+    before = town.pids()
+    with town.world.changed:  # no look has seen it yet, and nobody tells
+        town.world.sessions["gc-c-a"].attached = 1
+
+    town.write(entry("a", command="false"), entry("b", command="false"))
+
+    eventually(lambda: town.pids()["b"] != before["b"])
+    eventually(lambda: "attached" in running.ask("status")["agents"][0]["reason"])
+    assert town.pids()["a"] == before["a"]
