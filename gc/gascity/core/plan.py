@@ -25,7 +25,7 @@ from gascity.core.silence import mind_silence
 from gascity.core.strays import foreign, orphan, orphans, told_of
 from gascity.core.turns import Turns
 from gascity.core.views import AgentView, State
-from gascity.core.wishes import NOT_NEEDED, learn_demand, sees, session_of, wishes
+from gascity.core.wishes import NOT_NEEDED, WANTED, learn_demand, sees, session_of, wishes
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,9 @@ def plan(
         turns.took(spec, decision)
         decided[spec.session] = decision
         state = session_of(spec, observed)
-        if state is not None and _is_quiet(decision, memory.of(spec.session)):
+        if state is None or wish is not WANTED or spec.session in observed.busy:
+            continue  # what is being done to it decides how it stands: that is over soon
+        if _is_quiet(decision, memory.of(spec.session)):
             shown = observed.shown.get(spec.session)
             settled[spec.session] = _Settled(spec, wish, state, decision.memory, shown, decision)
     decisions = [

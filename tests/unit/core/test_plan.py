@@ -385,3 +385,36 @@ def test_a_start_that_was_cut_off_is_done_again_without_counting() -> None:
     assert doing(result) == [("Stop", "s-mayor"), ("Start", "s-mayor")]
     assert result.memory.of("s-mayor").total_restarts == 0
     assert decided(with_meta(session(), **{STARTING: "r0"})).actions == ()
+
+
+def test_what_was_only_typed_at_is_decided_on_again() -> None:
+    ended = session(life=Exited(signal=9))
+    typing = Observed(
+        {"here": Seen({"s-mayor": ended})},
+        busy={"s-mayor": "delivering a message"},
+        typed_at=frozenset({"s-mayor"}),
+    )
+    desired = Desired("c", CITY, (MAYOR,))
+    memory = Memory({"s-mayor": AgentMemory(run="r1", provider="here", fingerprint="f1")})
+    before = plan(desired, typing, memory, 1000.0)
+
+    after = replace(typing, busy={}, typed_at=frozenset())
+    result = plan(desired, after, before.memory, 1000.1, before)
+
+    assert doing(result) == [("Start", "s-mayor")]
+
+
+def test_a_city_that_ends_does_not_forget_who_was_typed_at() -> None:
+    typing = Observed(
+        {"here": Seen({"s-mayor": session()})},
+        busy={"s-mayor": "delivering a message"},
+        typed_at=frozenset({"s-mayor"}),
+    )
+    ending = Desired("c", CITY, (MAYOR,), ending=True)
+    memory = Memory({"s-mayor": AgentMemory(run="r1", provider="here", fingerprint="f1")})
+    before = plan(ending, typing, memory, 1000.0)
+
+    after = replace(typing, busy={}, typed_at=frozenset())
+    result = plan(ending, after, before.memory, 1000.1, before)
+
+    assert doing(result) == [("Stop", "s-mayor")]
