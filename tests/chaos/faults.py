@@ -156,8 +156,12 @@ def change_agent(world: World, name: str, kind: str) -> str:
     return f"edited the file: {kind} of {name}{_take_up(world)}"
 
 
-def spoil_the_file(world: World, rng: random.Random) -> str:
+def spoil_the_file(world: World, rng: random.Random) -> str | None:
     text = rng.choice(BROKEN)
+    # What was good for less than the controller needs to read it was never in force.
+    unread = world.reloads and world.controller_runs() and not world.broken
+    if unread and world.gc("reload").returncode != 0:
+        return None
     world.spoil(text)
     return f"spoilt the file: {text[:20]!r}"
 
