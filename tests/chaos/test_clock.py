@@ -158,4 +158,5 @@ def test_a_clock_that_jumps_ends_nobody_and_delays_nothing(tmp_path: Path, numbe
 
     with closing(sqlite3.connect(tmp_path / "city.db")) as database:
         numbers = [row[0] for row in database.execute("SELECT number FROM event ORDER BY number")]
-    assert numbers == list(range(1, len(numbers) + 1))
+    # A clock far ahead makes old events too old to keep; what is kept has no gap.
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -130,6 +131,14 @@ class Chronicle:
             self._lost = False
             self._given_up = 0
             self._unwritten, self._raised = [], []
+
+    def hurry(self) -> None:
+        """Try to write at once, also where that just failed: somebody waits for it."""
+        self._again_at = 0.0
+
+    def patience(self) -> float:
+        """Return how long until what could not be written is tried again."""
+        return max(self._again_at - time.monotonic(), 0.0) if self._lost else math.inf
 
     def tidy(self) -> None:
         """Let the oldest events go, a few at a time."""

@@ -142,6 +142,7 @@ class Controller:
         times = [self._patrol_at, *self._timers()]
         looks = self._looks.patience()
         patience = min(min(times) - self._clock.now(), self.deeds.patience())
+        patience = min(patience, self._chronicle.patience())
         patience = patience if looks is None else min(patience, looks)
         return max(min(patience, self._tick_rest()) if self._news else patience, 0.0)
 
@@ -235,6 +236,7 @@ class Controller:
         """Take a change of memory that a person asked for, and keep it."""
         self.memory = memory
         self._record(events)
+        self._chronicle.hurry()
 
     # --- observe
 
