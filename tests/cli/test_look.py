@@ -14,7 +14,10 @@ from tests.cli.conftest import GC, HEAD, LIMIT, City, MakeCity
 
 from gascity.testing.eventually import eventually
 
-KEYS = "name session provider state reason pid run since restarts failures requests fingerprint drift attached next_at"
+KEYS = (
+    "name session provider state reason pid run since restarts failures requests fingerprint"
+    " drift attached next_at"
+)
 LONG_WAY = "import sys; from gascity.cli.commands import app; sys.exit(app(standalone_mode=False))"
 
 
