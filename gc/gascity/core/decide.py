@@ -63,11 +63,15 @@ def decide(
     """Decide about an agent whose provider answered and whose session nobody is busy with."""
     if state is not None and state.meta.get(CITY_ID) != city_id:
         return Decision(memory, _foreign(spec, memory))
+    freed: tuple[Event, ...] = ()
     if memory.fingerprint != spec.fingerprint:
+        if memory.quarantined:
+            freed = (event(EventType.AGENT_RELEASED, spec, "", "its configuration changed"),)
         memory = pardon(memory) if memory.fingerprint else memory
         memory = replace(memory, fingerprint=spec.fingerprint)
     memory = not_later(memory, now)
-    memory, events = _take_note(spec, wish, state, memory, now)
+    memory, noted = _take_note(spec, wish, state, memory, now)
+    events = (*freed, *noted)
     alive = state is not None and lives(state)
     match wish:
         case Unwanted():

@@ -187,3 +187,5 @@ def test_a_quarantine_ends_when_the_agents_own_configuration_changes(bench: Benc
 
     running = bench.run(replace(agent("a"), fingerprint="mended"), agent("b"))
     eventually(up(running, "a"), within=20)
+    (freed,) = running.told(EventType.AGENT_RELEASED)
+    assert freed.message == "its configuration changed"
