@@ -255,6 +255,11 @@ class _Member:
         chosen = OnIdle(table.on_idle)
         if chosen is OnIdle.NUDGE and not table.nudge:
             self.report.at((*self.entry.path, "on_idle"), 'on_idle "nudge" needs a nudge to send')
+        if chosen is OnIdle.STOP and table.pool is not None:
+            self.report.at(
+                (*self.entry.path, "on_idle"),
+                'on_idle "stop" cannot be said of a pool: its size is what its check says',
+            )
         return chosen
 
     def _all(self, texts: tuple[str, ...] | list[str], key: str) -> tuple[str, ...]:

@@ -58,6 +58,11 @@ class Deed:
         """Whether it brings a session up in the end."""
         return any(isinstance(action, Start) for action in self.actions)
 
+    @property
+    def gentle(self) -> bool:
+        """Whether it is decided on again for as long as it has not begun."""
+        return isinstance(self.actions[0], Stop) and self.actions[0].gentle
+
     def __str__(self) -> str:
         last = self.actions[-1]
         doing = f"{DOING[type(last)]}: {last.why}"
@@ -156,6 +161,11 @@ class Deeds:
         else:
             self._under_way.pop(session, None)
         return len(left) < len(deeds)
+
+    def reconsider(self) -> None:
+        """Withdraw what waits for its turn and may not be right any more: it is planned anew."""
+        for session, deed in self._lanes.withdraw(lambda waiting: waiting[1].gentle):
+            self._forget(session, deed.number)
 
     def touch(self, sessions: Mapping[str, str]) -> None:
         """Leave sessions alone, given with their providers, until they were looked at again."""

@@ -48,6 +48,14 @@ class Lanes(Generic[Item]):
         for lane in self._lanes.values():
             lane.taken.discard(number)
 
+    def withdraw(self, fits: Callable[[Item], bool]) -> list[Item]:
+        """Return those that wait and fit: they wait no more."""
+        home = []
+        for lane in self._lanes.values():
+            home += [item for _, item in lane.waiting if fits(item)]
+            lane.waiting = deque(one for one in lane.waiting if not fits(one[1]))
+        return home
+
     def send_home(self, *, starts: bool) -> list[Item]:
         """Return all that wait in the lanes for starts, or in the others: they wait no more."""
         home = []

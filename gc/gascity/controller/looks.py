@@ -188,6 +188,11 @@ class Looks:
         """Return when the look that gave the present answer of a provider began."""
         return self._began.get(provider, 0.0)
 
+    def ages(self, now: float) -> dict[str, float]:
+        """Return when the looks began that the present answers come from, on the clock of `now`."""
+        passed = time.monotonic()
+        return {name: now - (passed - began) for name, began in self._began.items()}
+
     def silence(self) -> dict[str, str]:
         """Return the providers that did not answer, with the reason."""
         silent = {name: one.reason for name, one in self.seen.items() if isinstance(one, Unseen)}

@@ -298,6 +298,7 @@ class Controller:
         return replace(wanted, ending=True) if self._closing else wanted
 
     def _observed(self, now: float) -> Observed:
+        self.deeds.reconsider()
         busy = self.deeds.occupied(self._looks.began, now)
         if self.deeds.outran_a_look():
             self._looks.want()
@@ -313,6 +314,8 @@ class Controller:
             starting=self.deeds.starting(),
             shown=self._screens.shown,
             queued={session: one for session, one in queued.items() if session not in unread},
+            unread=frozenset(unread),
+            looked_at=self._looks.ages(now),
         )
 
     def _all_is_gone(self) -> bool:

@@ -39,12 +39,16 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """End the session and all its processes; also clears away one that has ended."""
+    """End the session and all its processes; also clears away one that has ended.
+
+    One that can wait is `gentle`: it is decided on again when its turn comes.
+    """
 
     session: str
     provider: str
     agent: str
     why: str
+    gentle: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gascity.core.actions import Alert, Event, EventType
-from gascity.core.decision import Wanted, Wish, lives
+from gascity.core.decision import Wish, lives
+from gascity.core.ends import excuse_of, uncounted, was_to_end
 from gascity.core.memory import AgentMemory, Memory
 from gascity.core.model import AgentSpec, Desired
 from gascity.core.observed import CITY_ID, Observed, Seen
@@ -38,10 +39,12 @@ def is_mass_death(
     dying = {
         spec.session
         for spec, wish in candidates
-        if isinstance(wish, Wanted) and _dies_now(spec, memory.of(spec.session), desired, observed)
+        if _dies_now(spec, wish, memory.of(spec.session), desired, observed, now)
     }
     if not dying and not memory.braked:
         return False
+    if memory.braked and any(_is_awaited(agent) for agent in memory.agents.values()):
+        return True
     earlier = sum(
         agent.crashed_at is not None and now - WITHIN < agent.crashed_at <= now
         for session, agent in memory.agents.items()
@@ -50,16 +53,29 @@ def is_mass_death(
     return len(dying) + earlier >= max(FEWEST, (wanted + 1) // 2)
 
 
-def _dies_now(spec: AgentSpec, known: AgentMemory, desired: Desired, observed: Observed) -> bool:
+def _is_awaited(agent: AgentMemory) -> bool:
+    """Tell whether an agent that crashed is still to be started."""
+    return agent.ended_at is not None and not agent.quarantined
+
+
+def _dies_now(
+    spec: AgentSpec,
+    wish: Wish,
+    known: AgentMemory,
+    desired: Desired,
+    observed: Observed,
+    now: float,
+) -> bool:
     """Tell whether this tick will count a crash of an agent that was alive before."""
     seen = observed.providers.get(spec.provider)
     if not known.run or spec.session in observed.busy or not isinstance(seen, Seen):
         return False
     state = seen.sessions.get(spec.session)
-    if state is None:
-        return known.run != known.counted
-    ours = state.meta.get(CITY_ID) == desired.city_id
-    return ours and not lives(state) and state.run != known.counted
+    if state is not None and (lives(state) or state.meta.get(CITY_ID) != desired.city_id):
+        return False
+    ended = uncounted(state, known)
+    is_crash = not was_to_end(spec, wish, state, known) and not excuse_of(ended, known, now)
+    return bool(ended) and is_crash
 
 
 def told() -> tuple[Event, Alert]:

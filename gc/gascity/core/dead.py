@@ -17,6 +17,7 @@ from gascity.core.model import AgentSpec
 from gascity.core.observed import Exited, SessionState
 from gascity.core.views import State
 
+BRAKED = 1.0  # seconds after which it is asked again whether there is a place
 _EXCUSED: Mapping[str, tuple[State, str]] = {
     Excuse.LIMITED: (State.LIMITED, "it ended when its limit was used up"),
     Excuse.AUTH: (State.AUTH, "it ended when it was not logged in"),
@@ -46,7 +47,8 @@ def dead(
         return Decision(memory, seen, events=events)
     if memory.ended_at is not None and not permit.restarts:
         why = f"{_past(memory)}; many died at once, so they come back a few at a time"
-        return Decision(memory, view(spec, memory, State.BACKOFF, why, state), events=events)
+        seen = view(spec, memory, State.BACKOFF, why, state)
+        return Decision(memory, seen, events=events, wake_at=now + BRAKED)
     return _start(spec, state, memory, events, now)
 
 

@@ -7,7 +7,7 @@ pools and orphans are `plan`'s.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from gascity.core.actions import Alert, Event, EventType, Undrain
 from gascity.core.dead import dead
@@ -26,24 +26,25 @@ from gascity.core.decision import (
     view,
 )
 from gascity.core.doing import Doing, doing
-from gascity.core.draining import acknowledged, asked, drain
+from gascity.core.draining import asked, drain
 from gascity.core.drift import Waits, has_drifted, notice, replacement
+from gascity.core.ends import excuse_of, how, uncounted, was_to_end
 from gascity.core.idle import idle_at, idled
 from gascity.core.memory import AgentMemory, Excuse, incarnate, not_later, pardon
-from gascity.core.model import AgentSpec
+from gascity.core.model import AgentSpec, OnDrift
 from gascity.core.nudges import QueuedNudge
 from gascity.core.observed import (
     CITY_ID,
     READY,
     RESTART_REQUESTED,
     STARTING,
-    Exited,
     SessionState,
     Shown,
 )
 from gascity.core.views import AgentView, State
 from gascity.screens.reading import Kind
 
+LOOK = 0.1  # seconds for a look that is under way
 _BY_ITSELF = "the agent asked for it"
 _EXCUSES = {Kind.LIMITED: Excuse.LIMITED, Kind.AUTH: Excuse.AUTH}
 
@@ -59,8 +60,14 @@ def decide(
     permit: Permit = FREE,
     shown: Shown | None = None,
     queued: QueuedNudge | None = None,
+    unread: bool = False,
+    looked_at: float | None = None,
 ) -> Decision:
-    """Decide about an agent whose provider answered and whose session nobody is busy with."""
+    """Decide about an agent whose provider answered and whose session nobody is busy with.
+
+    `unread` says that its screen has rules and was not read yet, `looked_at` when the look at its
+    provider began.
+    """
     if state is not None and state.meta.get(CITY_ID) != city_id:
         return Decision(memory, _foreign(spec, memory))
     freed: tuple[Event, ...] = ()
@@ -82,7 +89,13 @@ def decide(
             down = Unwanted(State.STOPPED, wish.gone or wish.why)
             decision = stopped(spec, down, state, replace(memory, drain_since=None))
         case Wanted() if alive and state is not None:
-            decision = _living(spec, state, memory, permit, now, shown, queued)
+            sight = _Sight(
+                shown,
+                queued,
+                unread=unread or (shown is not None and shown.run != state.run),
+                looked_at=now if looked_at is None else looked_at,
+            )
+            decision = _living(spec, state, memory, permit, now, sight)
         case Wanted():
             decision = dead(spec, state, memory, permit, now)
     return replace(decision, events=(*events, *decision.events)) if events else decision
@@ -99,45 +112,32 @@ def _take_note(
         return adopted, (
             event(EventType.SESSION_ADOPTED, spec, state.run, "it was running already"),
         )
-    ended = state.run if state is not None else memory.run
-    if not ended or ended == memory.counted:
+    ended = uncounted(state, memory)
+    if not ended:
         return (replace(memory, run="") if memory.run else memory), ()
-    excuse = memory.excuse if ended == memory.run else ""
+    wanted_end, excuse = was_to_end(spec, wish, state, memory), excuse_of(ended, memory, now)
     memory = replace(memory, run="", counted=ended, drift_since=None, excuse="")
-    how = _how(state)
-    moved = state is None and memory.provider not in ("", spec.provider)
-    if moved or not isinstance(wish, Wanted) or (state is not None and _was_draining(state)):
-        return memory, (event(EventType.SESSION_STOPPED, spec, ended, f"{how}, as it was to"),)
+    if wanted_end:
+        if state is not None and not isinstance(wish, Wanted):
+            return memory, ()  # it is cleared away, and that is told
+        said = f"{how(state)}, as it was to"
+        return memory, (event(EventType.SESSION_STOPPED, spec, ended, said),)
     if excuse:
-        return _excused(spec, memory, ended, how, excuse, now)
-    memory = replace(memory, ended_at=now, crashed_at=now, last_end=how)
-    return memory, (event(EventType.SESSION_CRASHED, spec, ended, how),)
+        return _excused(spec, memory, ended, how(state), excuse, now)
+    memory = replace(memory, ended_at=now, crashed_at=now, last_end=how(state))
+    return memory, (event(EventType.SESSION_CRASHED, spec, ended, how(state)),)
 
 
 def _excused(
-    spec: AgentSpec, memory: AgentMemory, ended: str, how: str, excuse: str, now: float
+    spec: AgentSpec, memory: AgentMemory, ended: str, end: str, excuse: str, now: float
 ) -> tuple[AgentMemory, tuple[Event, ...]]:
     """An end that is no crash: it comes back when its limit has ended, or after a while."""
     limited = excuse == Excuse.LIMITED
     known = memory.excuse_until if limited else None
     resume = known if known is not None else now + spec.restarts.longest_delay
     cause = "its limit was used up" if limited else "it was not logged in"
-    told = event(EventType.SESSION_STOPPED, spec, ended, f"{how}; {cause}, so it is no crash")
+    told = event(EventType.SESSION_STOPPED, spec, ended, f"{end}; {cause}, so it is no crash")
     return replace(memory, excuse=excuse, resume_at=resume), (told,)
-
-
-def _was_draining(state: SessionState) -> bool:
-    return asked(state) or acknowledged(state)
-
-
-def _how(state: SessionState | None) -> str:
-    match state:
-        case None:
-            return "the session is gone, nobody saw how"
-        case SessionState(life=Exited() as end):
-            return str(end)
-        case SessionState():
-            return "the session lives, but none of the agent's processes does"
 
 
 def _surplus(
@@ -164,14 +164,23 @@ def _meanwhile(
     return replace(going, memory=memory, actions=actions, wake_at=min(wakes, default=None))
 
 
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """What is known of a living agent beside its session; see `decide`."""
+
+    shown: Shown | None
+    queued: QueuedNudge | None
+    unread: bool
+    looked_at: float
+
+
 def _living(
     spec: AgentSpec,
     state: SessionState,
     memory: AgentMemory,
     permit: Permit,
     now: float,
-    shown: Shown | None,
-    queued: QueuedNudge | None,
+    sight: _Sight,
 ) -> Decision:
     if memory.ended_at is not None or memory.resume_at is not None:
         memory = replace(memory, ended_at=None, resume_at=None)
@@ -182,15 +191,15 @@ def _living(
     memory, told, alerts = _drift_noticed(spec, state, memory, now)
     waits: Waits | None = None
     if memory.drift_since is not None:
-        found = replacement(spec, state, memory, permit, shown, now)
+        found = replacement(spec, state, memory, permit, sight.shown, now, unread=sight.unread)
         if isinstance(found, Decision):
             if found.view.state is State.DRAINING:
-                found = _meanwhile(found, spec, state, now, shown)
+                found = _meanwhile(found, spec, state, now, sight.shown)
             return replace(found, events=(*told, *found.events))
         waits = found
     if memory.drain_since is not None:
         memory = replace(memory, drain_since=None)
-    decision = _at_work(spec, state, memory, now, shown, queued, waits)
+    decision = _at_work(spec, state, memory, now, sight, waits)
     if told or alerts:
         decision = replace(
             decision, actions=(*decision.actions, *alerts), events=(*told, *decision.events)
@@ -217,6 +226,8 @@ def _drift_noticed(
         if memory.drift_since is not None or memory.rolling:
             memory = replace(memory, drift_since=None, rolling="")
         return memory, (), ()
+    if memory.rolling and spec.on_drift is OnDrift.NOTIFY:
+        memory = replace(memory, rolling="")
     if memory.drift_since is not None:
         return memory, (), ()
     told, alerts = notice(spec, state)
@@ -228,11 +239,11 @@ def _at_work(
     state: SessionState,
     memory: AgentMemory,
     now: float,
-    shown: Shown | None,
-    queued: QueuedNudge | None,
+    sight: _Sight,
     waits: Waits | None,
 ) -> Decision:
     """Decide about an agent that lives and is to go on living: what its screen asks for."""
+    shown, queued = sight.shown, sight.queued
     found, memory = doing(spec, state, shown, queued, memory, now)
     memory = _with_excuse(memory, state, shown)
     if asked(state):  # nobody wants that any more
@@ -240,10 +251,15 @@ def _at_work(
         alerts = tuple(action for action in found.actions if isinstance(action, Alert))
         return Decision(memory, _seen(spec, state, memory, found, shown), (undrain, *alerts))
     idle = None
-    if found.state is State.READY and not found.actions and waits is None:
+    is_free = found.state is State.READY and not found.actions and queued is None
+    if is_free and waits is None and not sight.unread:
         idle = idle_at(spec, state, memory, shown)
-        if idle is not None and idle <= now and queued is None:
+        if idle is not None and idle <= min(now, sight.looked_at):
             return idled(spec, state, memory, now)
+        if idle is not None and idle <= now:  # what was seen is older than that: look first
+            idle = now + LOOK
+    if memory.counted == state.run:
+        memory = replace(memory, counted="")  # its end was planned, and did not come to be
     seen = _seen(spec, state, memory, found, shown)
     if waits is not None:
         seen = replace(seen, reason=waits.why, drift=True, next_at=waits.until)

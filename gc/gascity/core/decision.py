@@ -83,10 +83,17 @@ def stopped(
     return Decision(replace(memory, counted=state.run), seen, (stop,))
 
 
-def replaced(spec: AgentSpec, state: SessionState, memory: AgentMemory, why: str) -> Decision:
+def replaced(
+    spec: AgentSpec,
+    state: SessionState,
+    memory: AgentMemory,
+    why: str,
+    *,
+    gentle: bool = False,
+) -> Decision:
     """Put a new incarnation in the place of one that lives."""
-    memory = replace(memory, counted=state.run, drift_since=None, drain_since=None)
-    stop = Stop(spec.session, spec.provider, spec.name, why)
+    memory = replace(memory, counted=state.run, drain_since=None)
+    stop = Stop(spec.session, spec.provider, spec.name, why, gentle)
     seen = view(spec, memory, State.STARTING, why, None)
     return Decision(memory, seen, (stop, Start(spec, why)))
 

@@ -49,14 +49,20 @@ def replacement(
     permit: Permit,
     shown: Shown | None,
     now: float,
+    *,
+    unread: bool = False,
 ) -> Decision | Waits:
-    """Replace an agent that drifted, or say what it waits for."""
+    """Replace an agent that drifted, or say what it waits for.
+
+    One whose screen is `unread` may be at work. One that drains already goes on with that.
+    """
     if spec.on_drift is OnDrift.NOTIFY:
         return Waits(f"{CHANGED}; `gc restart {spec.name}` replaces it")
-    if not memory.rolling or memory.rolling != state.run:
+    drains = spec.on_drift is OnDrift.DRAIN and memory.drain_since is not None
+    if not (drains and memory.rolling == state.run):
         since = memory.drift_since if memory.drift_since is not None else now
         until = since + spec.drift_patience
-        if (busy := _busy(state, shown)) and until > now:
+        if (busy := _busy(state, shown, unread=unread)) and until > now:
             return Waits(f"{CHANGED}; {busy}, so it waits", until)
         if not permit.rolls:
             return Waits(f"{CHANGED}; others are replaced first")
@@ -66,11 +72,13 @@ def replacement(
         if isinstance(going, Decision):
             return replace(going, view=replace(going.view, drift=True))
         return replaced(spec, state, memory, f"{CHANGED}; {going}")
-    return replaced(spec, state, memory, CHANGED)
+    return replaced(spec, state, memory, CHANGED, gentle=True)
 
 
-def _busy(state: SessionState, shown: Shown | None) -> str:
+def _busy(state: SessionState, shown: Shown | None, *, unread: bool) -> str:
     if state.attached:
         return "somebody is attached"
+    if unread:
+        return "its screen was not read yet"
     works = shown is not None and shown.run == state.run and shown.reading.kind is Kind.WORKING
     return "it is working" if works else ""

@@ -25,18 +25,23 @@ def idle_at(
     known = [time for time in (state.last_activity, still) if time is not None]
     if spec.idle_timeout <= 0 or state.attached or not known:
         return None
-    others = [time for time in (state.created, memory.idled_at) if time is not None]
-    return max(*known, *others) + spec.idle_timeout if others else max(known) + spec.idle_timeout
+    told = memory.idled_at if memory.counted != state.run else None
+    others = [time for time in (state.created, told) if time is not None]
+    return max([*known, *others]) + spec.idle_timeout
 
 
 def idled(spec: AgentSpec, state: SessionState, memory: AgentMemory, now: float) -> Decision:
-    """Do what is wanted about an agent that has been idle for too long."""
+    """Do what is wanted about an agent that has been idle for too long.
+
+    Where that was decided before and did not come to its turn, it is not told and counted again.
+    """
+    again = memory.counted == state.run
     memory = replace(memory, idled_at=now)
     why = f"it was idle for {spec.idle_timeout:g} s"
     match spec.on_idle:
         case OnIdle.RESTART:
-            memory = replace(memory, total_requests=memory.total_requests + 1)
-            decision = replaced(spec, state, memory, why)
+            memory = replace(memory, total_requests=memory.total_requests + (not again))
+            decision = replaced(spec, state, memory, why, gentle=True)
         case OnIdle.STOP:
             down = f"{why}; `gc restart` starts it again"
             memory = replace(memory, held=down)
@@ -44,4 +49,5 @@ def idled(spec: AgentSpec, state: SessionState, memory: AgentMemory, now: float)
         case OnIdle.NUDGE:
             remind = Remind(spec.session, spec.name, spec.hints.nudge, why)
             decision = Decision(memory, view(spec, memory, State.READY, why, state), (remind,))
-    return replace(decision, events=(event(EventType.AGENT_IDLE, spec, state.run, why),))
+    events = () if again else (event(EventType.AGENT_IDLE, spec, state.run, why),)
+    return replace(decision, events=events)

@@ -252,6 +252,8 @@ def _about(
         ),
         shown=observed.shown.get(spec.session),
         queued=observed.queued.get(spec.session),
+        unread=spec.session in observed.unread,
+        looked_at=observed.looked_at.get(spec.provider),
     )
 
 

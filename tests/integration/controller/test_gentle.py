@@ -5,13 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
+from typing import ClassVar
 
 from tests.integration.controller.stage import CITY, Bench, agent, up
+from tests.integration.controller.test_screens import DEMO, WORKING
 
 from gascity.core.actions import EventType
 from gascity.core.model import OnDrift, OnIdle, RestartPolicy, SessionConfig, StartupHints
 from gascity.core.observed import AGENT, CITY_ID, CONFIG_HASH, DRAINED, RESTART_REQUESTED, RUN
+from gascity.screens.rules import RuleBook
 from gascity.testing.eventually import eventually
+from gascity.testing.fake import FakeProvider
 
 ROOMY = RestartPolicy(max_restarts=20, window=3600, first_delay=0.01, longest_delay=0.05)
 
@@ -158,15 +162,26 @@ def test_what_an_agent_asks_for_is_done_and_counted_apart(bench: Bench) -> None:
     assert (view["requests"], view["restarts"]) == (1, 0)
 
 
+class Noting(FakeProvider):
+    """Notes in which order sessions end."""
+
+    ended: ClassVar[list[str]] = []
+
+    def stop(self, name: str, *, grace: float, timeout: float) -> None:
+        super().stop(name, grace=grace, timeout=timeout)
+        self.ended.append(name)
+
+
 def test_a_city_ends_in_the_reverse_order_of_its_needs(bench: Bench) -> None:
+    bench.make = Noting
+    Noting.ended.clear()
     running = bench.run(agent("db"), agent("api", depends_on=("db",)), agent("other"))
     eventually(up(running, "db", "api", "other"), within=20)
 
     running.ask("stop")
 
-    ended = [event.agent for event in running.told(EventType.SESSION_STOPPED)]
-    assert ended.index("api") < ended.index("db")
-    assert set(ended) == {"db", "api", "other"}
+    assert Noting.ended.index("gc-c-api") < Noting.ended.index("gc-c-db")
+    assert set(Noting.ended) == {"gc-c-db", "gc-c-api", "gc-c-other"}
 
 
 def test_a_quarantine_ends_when_the_agents_own_configuration_changes(bench: Bench) -> None:
@@ -189,3 +204,51 @@ def test_a_quarantine_ends_when_the_agents_own_configuration_changes(bench: Benc
     eventually(up(running, "a"), within=20)
     (freed,) = running.told(EventType.AGENT_RELEASED)
     assert freed.message == "its configuration changed"
+
+
+def test_a_new_controller_does_not_cut_off_who_is_at_work(bench: Bench) -> None:
+    bench.screens = RuleBook({"demo": DEMO})
+    running = bench.run(agent("a", backend="demo"))
+    eventually(up(running, "a"), within=20)
+    session = bench.world.sessions["gc-c-a"]
+    session.shown = [*WORKING]
+    eventually(lambda: running.states() == {"a": "working"}, within=20)
+    bench.end()
+
+    running = bench.run(agent("a", backend="demo", fingerprint="other"))
+    eventually(lambda: running.told(EventType.AGENT_DRIFTED), within=20)
+    eventually(lambda: "it is working" in running.ask("status")["agents"][0]["reason"], within=20)
+
+    assert bench.world.sessions["gc-c-a"] is session
+    session.shown = ["> "]
+    eventually(lambda: bench.world.sessions["gc-c-a"] is not session, within=20)
+
+
+class OneAtATime(FakeProvider):
+    """Has a single place for starts."""
+
+    parallel = 1
+
+
+def test_who_came_while_a_restart_waited_for_its_turn_is_not_cut_off(bench: Bench) -> None:
+    bench.make = OneAtATime
+    running = bench.run(agent("a"), agent("b"))
+    eventually(up(running, "a", "b"), within=20)
+    bench.end()
+    gate = threading.Event()
+    bench.world.slow["gc-c-a"] = gate
+    session = bench.world.sessions["gc-c-b"]
+
+    running = bench.run(agent("a", fingerprint="other"), agent("b", fingerprint="other"))
+    eventually(lambda: bench.world.starts.count("gc-c-a") == 2, within=20)
+    session.attached = 1
+    bench.world.wake()
+    eventually(lambda: running.ask("status")["agents"][1]["attached"] == 1, within=20)
+    gate.set()
+
+    eventually(up(running, "a"), within=20)
+    assert "somebody is attached" in running.ask("status")["agents"][1]["reason"]
+    assert bench.world.sessions["gc-c-b"] is session
+    session.attached = 0
+    bench.world.wake()
+    eventually(lambda: bench.world.sessions["gc-c-b"] is not session, within=20)

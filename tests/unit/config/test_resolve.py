@@ -402,3 +402,9 @@ def test_too_many_agents_are_a_problem(problems: Problems) -> None:
     )
 
     assert "a city has at most 10000 agents" in problems("".join(pools))
+
+
+def test_a_pool_cannot_be_stopped_for_idleness(problems: Problems) -> None:
+    entry = '[[agents]]\nname = "a"\nstart_command = "true"\non_idle = "stop"\n'
+
+    assert 'on_idle "stop" cannot be said of a pool' in problems(f"{entry}[agents.pool]\nmax = 2\n")

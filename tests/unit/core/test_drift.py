@@ -50,13 +50,20 @@ class Town:
         self.sessions = {spec.session: session(spec) for spec in everyone}
         self.demand = {pool.name: pool.max} if pool else {}
         self.shown: dict[str, Shown] = {}
+        self.unread: frozenset[str] = frozenset()
         self.busy: dict[str, str] = {}
         self.memory = Memory()
         self.now = NOW
 
     def tick(self, seconds: float = 0.0) -> Plan:
         self.now += seconds
-        observed = Observed({"here": Seen(self.sessions)}, self.demand, self.busy, shown=self.shown)
+        observed = Observed(
+            {"here": Seen(self.sessions)},
+            self.demand,
+            self.busy,
+            shown=self.shown,
+            unread=self.unread,
+        )
         result = plan(self.desired, observed, self.memory, self.now)
         self.memory = result.memory
         return result
@@ -210,3 +217,51 @@ def test_whatever_the_policy_a_city_that_changed_nothing_stays_still(how: OnDrif
     town.tick()
 
     assert town.tick(5000.0).actions == ()
+
+
+def test_a_screen_that_was_not_read_yet_may_be_one_of_an_agent_at_work() -> None:
+    town = Town(agent())
+    town.unread = frozenset({"s-mayor"})
+
+    first = town.tick()
+    assert first.actions == ()
+    assert "not read yet" in first.views[0].reason
+
+    working = Reading(Kind.WORKING, rule="spinner", evidence="", has_box=True)
+    town.unread = frozenset()
+    town.shown = {"s-mayor": Shown("old-mayor", working, since=NOW, still=NOW)}
+    assert town.tick(1.0).actions == ()
+    town.shown = {}
+    assert replaced(town.tick(1.0)) == ["mayor"]
+
+
+def test_an_unread_screen_is_not_waited_for_for_ever() -> None:
+    town = Town(agent())
+    town.unread = frozenset({"s-mayor"})
+    town.tick()
+
+    assert replaced(town.tick(121.0)) == ["mayor"]
+
+
+def test_who_is_only_to_be_told_of_its_change_takes_no_place() -> None:
+    drains = [agent(f"a{n}", on_drift=OnDrift.DRAIN) for n in range(3)]
+    town = Town(*drains, agent("z"), parallel=3)
+    assert replaced(town.tick()) == []
+    told = tuple(replace(one, on_drift=OnDrift.NOTIFY) for one in drains)
+    town.desired = replace(town.desired, agents=(*told, agent("z")))
+
+    town.tick(1.0)
+
+    assert replaced(town.tick(1.0)) == ["z"]
+
+
+def test_a_replacement_that_did_not_come_to_be_is_decided_on_anew() -> None:
+    town = Town(agent())
+    assert replaced(town.tick()) == ["mayor"]
+    town.sessions["s-mayor"] = replace(town.sessions["s-mayor"], attached=1)
+
+    waiting = town.tick(1.0)
+
+    assert waiting.actions == ()
+    assert "somebody is attached" in waiting.views[0].reason
+    assert town.memory.of("s-mayor").counted == ""

@@ -233,3 +233,66 @@ def test_the_brake_can_be_left_out() -> None:
     town.sessions.clear()
 
     assert len(town.started(town.tick())) == 20
+
+
+def test_a_limit_that_is_over_excuses_no_crash_loop() -> None:
+    """Its words stay on the screen of a conversation that goes on."""
+    memory, starts_made, now = KNOWN, 0, NOW
+    for number in range(20):
+        run = f"r{number}"
+        state = replace(LIVING, meta={**LIVING.meta, RUN: run})
+        memory = replace(memory, run=run)
+        limit = replace(shown(Kind.LIMITED, until=NOW - 60), run=run)
+        memory = look(state, memory, now=now, screen=limit).memory
+        now += 1
+        decision = look(replace(state, life=Exited(code=1)), memory, now=now)
+        memory = decision.memory
+        if not starts(decision):
+            break
+        starts_made += 1
+    assert starts_made <= POLICY.max_restarts
+
+
+def test_a_brake_that_is_on_stays_on_until_everybody_was_started() -> None:
+    town = Town(20)
+    town.sessions.clear()
+    town.tick()
+
+    for _ in range(5):
+        late = town.tick(15.0)
+        assert len(town.starting) == brake.AT_ONCE
+        assert EventType.CITY_BRAKED not in [event.type for event in late.events]
+    assert late.wake_at is not None
+
+
+def test_ends_that_are_no_crashes_are_no_mass_death() -> None:
+    town = Town(6)
+    limits = {
+        spec.session: Shown(
+            f"r0-{spec.name}",
+            Reading(Kind.LIMITED, rule="r", evidence="", until=NOW + 3600),
+            NOW,
+            NOW,
+        )
+        for spec in town.specs
+    }
+    observed = Observed({"here": Seen(town.sessions)}, shown=limits)
+    town.memory = plan(town.desired, observed, town.memory, NOW).memory
+    town.sessions = {
+        name: replace(state, life=Exited(code=1)) for name, state in town.sessions.items()
+    }
+
+    result = town.tick(1.0)
+
+    assert not town.memory.braked
+    assert not [a for a in result.actions if isinstance(a, Alert) and a.key == "mass-death"]
+
+
+def test_a_crash_after_an_end_that_did_not_come_to_be_is_counted() -> None:
+    planned = look(replace(LIVING, meta={**LIVING.meta, RESTART_REQUESTED: "r1"}), KNOWN)
+    assert planned.memory.counted == "r1"
+    lives_on = look(LIVING, planned.memory, now=NOW + 10)
+
+    ended = look(ENDED, lives_on.memory, now=NOW + 20)
+
+    assert EventType.SESSION_CRASHED in [event.type for event in ended.events]

@@ -52,8 +52,21 @@ def look(
     screen: Shown | None = None,
     queued: QueuedNudge | None = None,
     now: float = NOW,
+    unread: bool = False,
+    looked_at: float | None = None,
 ) -> Decision:
-    return decide(spec, Wanted(), state, memory, city_id="c", now=now, shown=screen, queued=queued)
+    return decide(
+        spec,
+        Wanted(),
+        state,
+        memory,
+        city_id="c",
+        now=now,
+        shown=screen,
+        queued=queued,
+        unread=unread,
+        looked_at=looked_at,
+    )
 
 
 def test_an_idle_agent_is_restarted_and_that_is_no_crash() -> None:
@@ -143,3 +156,30 @@ def test_without_a_timeout_nobody_stalls() -> None:
     decision = look(replace(SPEC, stall_timeout=0.0), screen=shown(Kind.WORKING, still=0.0))
 
     assert decision.actions == ()
+
+
+def test_nobody_is_idle_whose_screen_was_not_read_yet() -> None:
+    assert look(unread=True).actions == ()
+    former = replace(shown(Kind.READY), run="r0")
+    assert look(screen=former).actions == ()
+
+
+def test_nobody_is_idle_by_a_look_that_is_older_than_that() -> None:
+    stale = look(state=replace(STATE, last_activity=NOW - 601), looked_at=NOW - 30)
+
+    assert stale.actions == ()
+    assert stale.wake_at is not None
+    assert NOW < stale.wake_at < NOW + 1
+
+
+def test_a_restart_that_did_not_come_to_its_turn_is_not_told_and_counted_twice() -> None:
+    first = look()
+    again = look(memory=first.memory, now=NOW + 1)
+
+    assert [type(action) for action in again.actions] == [Stop, Start]
+    assert again.events == ()
+    assert again.memory.total_requests == 1
+
+    watched = look(state=replace(STATE, attached=1), memory=again.memory, now=NOW + 2)
+    assert watched.actions == ()
+    assert watched.memory.counted == ""

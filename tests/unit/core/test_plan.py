@@ -349,7 +349,8 @@ def test_a_member_that_drained_and_left_did_not_crash() -> None:
 
     result = decided(left, specs=(), pools=(CREW,), demand={"crew": 1})
 
-    assert [event.type for event in result.events] == [EventType.SESSION_STOPPED]
+    assert doing(result)[0] == ("Stop", "s-crew-1")
+    assert result.events == ()  # the stop is told when it is done, once
     assert result.memory.of("s-crew-1").total_restarts == 0
 
 

@@ -1,0 +1,46 @@
+"""How a session ended, and whether that was a crash."""
+
+from __future__ import annotations
+
+from gascity.core.decision import Wanted, Wish
+from gascity.core.draining import acknowledged, asked
+from gascity.core.memory import AgentMemory, Excuse
+from gascity.core.model import AgentSpec
+from gascity.core.observed import Exited, SessionState
+
+
+def how(state: SessionState | None) -> str:
+    """Say how a session ended that should live."""
+    match state:
+        case None:
+            return "the session is gone, nobody saw how"
+        case SessionState(life=Exited() as end):
+            return str(end)
+        case SessionState():
+            return "the session lives, but none of the agent's processes does"
+
+
+def uncounted(state: SessionState | None, memory: AgentMemory) -> str:
+    """Return the incarnation that ended and was not counted yet, or the empty string."""
+    ended = state.run if state is not None else memory.run
+    return "" if ended == memory.counted else ended
+
+
+def was_to_end(
+    spec: AgentSpec, wish: Wish, state: SessionState | None, memory: AgentMemory
+) -> bool:
+    """Tell whether somebody wanted the end: a wish, a drain, or a move to another provider."""
+    moved = state is None and memory.provider not in ("", spec.provider)
+    drained = state is not None and (asked(state) or acknowledged(state))
+    return moved or drained or not isinstance(wish, Wanted)
+
+
+def excuse_of(ended: str, memory: AgentMemory, now: float) -> str:
+    """Return what makes the end of an incarnation no crash, or the empty string.
+
+    A limit whose time is over excuses nothing: its words stay on the screen.
+    """
+    if ended != memory.run or not memory.excuse:
+        return ""
+    is_over = memory.excuse_until is not None and memory.excuse_until <= now
+    return "" if memory.excuse == Excuse.LIMITED and is_over else memory.excuse
