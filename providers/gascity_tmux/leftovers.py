@@ -9,21 +9,35 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from gascity.core.observed import AGENT, CITY_ID, RUN, Exited, ProcessId, SessionState
 from gascity.session import kin, pids
 from gascity.session.kin import Kin
+from gascity.session.processes import is_alive
 from gascity_tmux import layout
 
 
-def leftovers(home: str, city_id: str, present: Collection[str]) -> dict[str, SessionState]:
-    """Return the sessions that are not `present` and of which some process lives."""
+def survivors(home: str, present: Collection[str]) -> dict[str, list[ProcessId]]:
+    """Return what lives of sessions that are not `present`, or were made since that was known."""
     missing = [name for name in _traces(home) if name not in present]
     if not missing:
         return {}
     found = kin.members({name: Kin(layout.mark(home, name)) for name in missing})
-    return {name: _state(name, city_id, left) for name, left in found.items() if left}
+    return {name: left for name, left in found.items() if left}
+
+
+def states(
+    found: Mapping[str, Sequence[ProcessId]], city_id: str, present: Collection[str]
+) -> dict[str, SessionState]:
+    """Return the sessions that survivors are left of.
+
+    `present` has to be known after they were found: what lives on without a session then, and
+    lived before, is left over.
+    """
+    missing = {name: left for name, left in found.items() if name not in present}
+    living = {name: [one for one in left if is_alive(one)] for name, left in missing.items()}
+    return {name: _state(name, city_id, left) for name, left in living.items() if left}
 
 
 def _traces(home: str) -> list[str]:

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from gascity.core.model import SessionConfig
 from gascity.errors import GascityError, SessionExists, StartFailed
@@ -40,7 +40,9 @@ class Maker:
         """Create a session in place of one that ended. Raises SessionExists or StartFailed."""
         deadline = time.monotonic() + timeout
         create.check(name, config)
-        ended = self._clear_the_ground(name, deadline)
+        ended: Pane | None = None
+        if self.may_be_left(name) or self._view.has_seen(name):
+            ended = self._clear_the_ground(name, deadline)
         token = os.urandom(8).hex()
         birth = Birth(
             name=name,
@@ -52,15 +54,13 @@ class Maker:
             script=self._script(name, config.command),
         )
         self._leave_trace(name)
-        clients = self._clients_of(ended, deadline)
-        lines = [create.line(birth, self._server.settings, replaced=ended)]
-        if ended is not None:
-            lines += [_last_words(ended), *create.farewell_lines(birth, ended, clients)]
         try:
-            failed = self._make(birth, lines, deadline)
+            failed = self._make(birth, ended, deadline)
             if failed is not None and "duplicate" in failed.text and ended is None:
-                self._view.do(create.aside_line(birth), deadline, of=None)
-                failed = self._make(birth, lines, deadline)
+                ended = self._clear_the_ground(name, deadline)  # it may have lost its trace
+                if ended is None:
+                    self._view.do(create.aside_line(birth), deadline, of=None)
+                failed = self._make(birth, ended, deadline)
             if failed is not None:
                 raise self._refusal(birth, failed, deadline)
         except GascityError:
@@ -86,13 +86,13 @@ class Maker:
         """Tell whether something of a session may be there that tmux does not know of."""
         return os.path.exists(layout.record(self._home, name))
 
-    def remove(self, names: Sequence[str], found: Mapping[str, Pane], deadline: float) -> None:
+    def remove(self, names: Collection[str], found: Collection[Pane], deadline: float) -> None:
         """Remove sessions that have no process any more, and the server with the last one.
 
-        `found` holds all panes of the city by name.
+        `found` holds all panes of the city. A session that came after them keeps its trace.
         """
-        going = [found[name] for name in names if name in found]
-        staying = {pane.session for pane in found.values() if pane not in going}
+        going = [pane for pane in found if pane.name in names]
+        staying = {pane.session for pane in found if pane.name not in names}
         kills = [
             pane.only(command("kill-session", "-t", pane.session))
             for pane in going
@@ -101,17 +101,23 @@ class Maker:
         kills += [pane.only(command("kill-pane", "-t", pane.id)) for pane in going]
         if kills:
             self._server.end(kills, deadline=deadline)
+        there = self._view.names(deadline)
         for name in names:
-            self._remove_trace(name)
+            if name not in there:
+                self._remove_trace(name)
 
     # --- how
 
-    def _make(self, birth: Birth, lines: Sequence[str], deadline: float) -> Block | None:
-        """Have it made by the first line; return what tmux said when it could not be.
+    def _make(self, birth: Birth, ended: Pane | None, deadline: float) -> Block | None:
+        """Have it made in place of one that ended; return what tmux said when it could not be.
 
-        All lines go at once: whoever sends them may be gone before the first is answered. What
-        tmux says to those after the first are the last words of the session that is replaced.
+        The first line makes it. All lines go at once: whoever sends them may be gone before the
+        first is answered. What tmux says to those after it are the last words of the one before.
         """
+        lines = [create.line(birth, self._server.settings, replaced=ended)]
+        if ended is not None:
+            clients = self._clients_of(ended, deadline)
+            lines += [_last_words(ended), *create.farewell_lines(birth, ended, clients)]
         made = command("display-message", "-p", _MADE)
         while True:
             connection = self._server.connect(deadline=deadline, start=True)
@@ -135,8 +141,6 @@ class Maker:
 
     def _clear_the_ground(self, name: str, deadline: float) -> Pane | None:
         """End what an earlier incarnation left; return its pane, if tmux still has it."""
-        if not self.may_be_left(name):
-            return None
         found = self._view.find(name, deadline)
         if found is not None and found.alive:
             raise SessionExists(f"session {name} exists already")
@@ -149,8 +153,8 @@ class Maker:
             raise StartFailed(f"processes of the last session {name} do not end: {left}")
         return found
 
-    def _clients_of(self, ended: Pane | None, deadline: float) -> list[str]:
-        if ended is None or not ended.attached:
+    def _clients_of(self, ended: Pane, deadline: float) -> list[str]:
+        if not ended.attached:
             return []
         asked = command("list-clients", "-t", ended.session, "-F", "#{client_name}")
         try:
@@ -166,7 +170,7 @@ class Maker:
         if found is not None and found.alive and found.token != birth.token:
             return SessionExists(f"session {name} exists already")
         kin.end({name: self.kin(name, found)}, kill_at=0.0, deadline=deadline)
-        self.remove([name], {pane.name: pane for pane in self._view.list(deadline)}, deadline)
+        self.remove([name], self._view.list(deadline), deadline)
         if "duplicate" not in failed.text:
             return StartFailed(f"session {name} could not be started: {failed.text}")
         theirs = layout.session_name(name)

@@ -78,6 +78,11 @@ class Pane:
         """Whether its program runs."""
         return isinstance(self.life, Alive)
 
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """Which of several panes of one name counts: the living one, else the latest."""
+        return self.alive, int(self.id.lstrip("%"))
+
     def only(self, *commands: str) -> str:
         """Return the command that does these if the pane is still the one that was seen.
 
@@ -97,6 +102,16 @@ def list_command(city_mark: str, name: str = "", session: str = "") -> str:
     if name:
         wanted = f"#{{&&:{wanted},#{{==:#{{{NAME}}},{name}}}}}"
     return command("list-panes", *where, "-f", wanted, "-F", _FORMAT)
+
+
+def by_name(found: Iterable[Pane]) -> dict[str, Pane]:
+    """Return the pane that counts for each name."""
+    chosen: dict[str, Pane] = {}
+    for pane in found:
+        other = chosen.get(pane.name)
+        if other is None or pane.rank > other.rank:
+            chosen[pane.name] = pane
+    return chosen
 
 
 def read(answered: Iterable[Block], server: ProcessId | None = None) -> list[Pane]:

@@ -24,10 +24,9 @@ from gascity.session.provider import CityContext, Receipt, SessionProvider
 from gascity.session.startup import bring_up
 from gascity.session.terminal import Terminal
 from gascity.session.watch import SeenCallback, Watch
-from gascity_tmux import keys, layout, meta, panes, screen
+from gascity_tmux import keys, layout, leftovers, meta, panes, screen
 from gascity_tmux.connection import Lost
 from gascity_tmux.ends import Ends
-from gascity_tmux.leftovers import leftovers
 from gascity_tmux.listeners import Listeners
 from gascity_tmux.making import Maker
 from gascity_tmux.panes import Pane
@@ -132,11 +131,12 @@ class Provider(SessionProvider):
         deadline = now + timeout - min(0.5, timeout * 0.1)
         kill_at = now + min(grace, timeout * 0.7)
         wanted = [name for name in dict.fromkeys(names) if layout.is_name(name)]
-        found = {pane.name: pane for pane in self._view.list(deadline)}
+        listed = self._view.list(deadline)
+        found = panes.by_name(listed)
         there = [name for name in wanted if name in found or self._maker.may_be_left(name)]
         relatives = {name: self._maker.kin(name, found.get(name)) for name in there}
         survivors = kin.end(relatives, kill_at=kill_at, deadline=deadline)
-        self._maker.remove([name for name in there if name not in survivors], found, now + timeout)
+        self._maker.remove([name for name in there if name not in survivors], listed, now + timeout)
         return {name: StopTimedOut(_survived(name, left)) for name, left in survivors.items()}
 
     def interrupt(self, name: str, *, timeout: float) -> None:
@@ -147,8 +147,12 @@ class Provider(SessionProvider):
 
     def observe(self, *, timeout: float) -> Mapping[str, SessionState]:
         """Return every session in one round trip, and a second one for metadata that changed."""
-        states = self._view.states(time.monotonic() + timeout)
-        states |= leftovers(self._home, self.context.city_id, states)
+        deadline = time.monotonic() + timeout
+        states = self._view.states(deadline)
+        if survivors := leftovers.survivors(self._home, states):
+            again = self._view.states(deadline)  # they may be of sessions made in between
+            states |= {name: again[name] for name in survivors if name in again}
+            states |= leftovers.states(survivors, self.context.city_id, states)
         self._ends.expect(states)
         return states
 

@@ -14,7 +14,7 @@ from gascity.screens.screen import Screen
 from gascity.session.unread import unread
 from gascity_tmux import keys, lines, screen, styled
 from gascity_tmux.connection import Gone, Lost
-from gascity_tmux.panes import Pane
+from gascity_tmux.panes import Pane, by_name
 from gascity_tmux.view import View
 from gascity_tmux.wire import Block, command
 
@@ -142,7 +142,7 @@ def look_at(
     wanted = set(names)
     found = [
         pane
-        for pane in view.list(deadline)
+        for pane in by_name(view.list(deadline)).values()
         # tmux counts whole seconds.
         if pane.name in wanted and (since is None or pane.activity >= since - 1)
     ]

@@ -44,7 +44,8 @@ class View:
         stored = self.metadata(found, deadline)
         self._forget_all_but(found)
         known = self._states
-        states = {pane.name: self._state(pane, stored.get(pane.session)) for pane in found}
+        there = panes.by_name(pane for pane in found if pane.session in stored)
+        states = {name: self._state(pane, stored[pane.session]) for name, pane in there.items()}
         # What is as it was is the same object: who compares is done sooner.
         self._states = {n: known[n] if known.get(n) == s else s for n, s in states.items()}
         return dict(self._states)
@@ -54,12 +55,15 @@ class View:
 
         Raises SessionNotFound when there is no such session, or it has another process by now.
         """
-        pane = next(iter(self._ask_for_panes(name, deadline)), None)
+        pane = panes.by_name(self._ask_for_panes(name, deadline)).get(name)
         if pane is None or self.process(pane) != process:
             raise SessionNotFound(f"there is no session {name} of process {process.pid}")
         if pane.alive or pane.is_unsettled:
             return None
-        return self._state(pane, self.metadata([pane], deadline).get(pane.session))
+        stored = self.metadata([pane], deadline).get(pane.session)
+        if stored is None:
+            raise SessionNotFound(f"session {name} of process {process.pid} was removed")
+        return self._state(pane, stored)
 
     def list(self, deadline: float, name: str = "") -> Sequence[Pane]:
         """Return the agents' panes, or that of one session.
@@ -94,7 +98,15 @@ class View:
         """Return the pane of a session, if there is one."""
         if not layout.is_name(name):
             return None
-        return next(iter(self.list(deadline, name)), None)
+        return panes.by_name(self.list(deadline, name)).get(name)
+
+    def has_seen(self, name: str) -> bool:
+        """Tell whether there was such a session when all were looked at last."""
+        return name in self._states
+
+    def names(self, deadline: float) -> set[str]:
+        """Return the sessions that tmux has at this moment, whatever became of them."""
+        return {pane.name for pane in self._ask_for_panes("", deadline)}
 
     def process(self, pane: Pane) -> ProcessId | None:
         """Return which process it is, read while it lives: later its number may be another's."""
@@ -108,7 +120,10 @@ class View:
         return known
 
     def metadata(self, found: Collection[Pane], deadline: float) -> Mapping[str, Mapping[str, str]]:
-        """Return the metadata of sessions by tmux's number; asks only for what changed."""
+        """Return the metadata of sessions by tmux's number; asks only for what changed.
+
+        A session that was removed since it was found is left out.
+        """
         known = {pane.session: self._meta.get(pane.session, ("", {})) for pane in found}
         changed = [pane for pane in found if known[pane.session][0] != pane.version]
         if changed:
@@ -117,8 +132,10 @@ class View:
             for pane, block in zip(changed, answered, strict=True):
                 if block.ok:
                     known[pane.session] = (pane.version, meta.read(block))
+                else:  # what is known may be of one that had its number on an earlier server
+                    known.pop(pane.session, None)
             with self._lock:
-                self._meta |= {pane.session: known[pane.session] for pane in changed}
+                self._meta |= {p.session: known[p.session] for p in changed if p.session in known}
         return {session: stored for session, (_, stored) in known.items()}
 
     def ask(self, *lines: str, deadline: float, of: Pane | None) -> Sequence[Block]:
@@ -155,7 +172,7 @@ class View:
                 if time.monotonic() >= deadline:
                     raise
 
-    def _state(self, pane: Pane, stored: Mapping[str, str] | None) -> SessionState:
+    def _state(self, pane: Pane, stored: Mapping[str, str]) -> SessionState:
         return SessionState(
             name=pane.name,
             life=pane.life,
@@ -163,7 +180,7 @@ class View:
             created=pane.created,
             last_activity=pane.activity,
             attached=pane.attached,
-            meta=stored or {},
+            meta=stored,
             title=pane.title,
         )
 

@@ -228,7 +228,7 @@ def test_the_next_start_ends_what_survived_a_person_who_killed_it_by_hand(city: 
 def test_stop_ends_a_program_that_is_stopped_by_a_signal(city: City) -> None:
     provider = city.provider()
     provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
-    (pid,) = city.living()
+    (pid,) = eventually(city.living)
     os.kill(pid, signal.SIGSTOP)
     began = time.monotonic()
 
