@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -140,7 +141,21 @@ class Reloads:
         self._reading = True
         controller = self._controller
         job = partial(read_settled, self._origin, controller.city, frozenset(controller.providers))
-        self._workers.submit(lambda: controller.post(job()))
+        self._workers.submit(partial(self._told_of, job, self._origin))
+
+    def _told_of(self, job: Callable[[], Reloaded], origin: Origin) -> None:
+        """Read the city and tell the loop, whatever happens: until it hears, it reads no other."""
+        nothing = _as_problems(origin, "it could not be read", "")
+        read = Reloaded(nothing, self._sources, self._signs, {})
+        try:
+            read = job()
+        except Exception as problem:  # noqa: BLE001  nothing of it is foreseen
+            traceback.print_exc()
+            said = _as_problems(origin, f"{type(problem).__name__}: {problem}", "")
+            read = replace(read, city=said)
+            read = replace(read, signs=signed(read.sources))  # or it would be read without end
+        finally:
+            self._controller.post(read)
 
     def _check(self) -> None:
         try:
@@ -213,7 +228,8 @@ def read_settled(origin: Origin, current: City, is_open: frozenset[str]) -> Relo
     found = _guarded(origin, lambda: _open(origin, city, is_open, opened))
     if isinstance(found, ConfigProblems):
         _close(opened)
-        return Reloaded(found, _sources(found, current), signs, {})
+        sources = tuple(dict.fromkeys((*sources, *_sources(found, current))))
+        return Reloaded(found, sources, signed(sources, read_since=began - SETTLED), {})
     return Reloaded(city, sources, signs, opened)
 
 
@@ -290,4 +306,7 @@ def _document(
 
 def _close(opened: Mapping[str, SessionProvider]) -> None:
     for provider in opened.values():
-        provider.close()
+        try:
+            provider.close()
+        except Exception:  # noqa: BLE001  a provider is foreign code, and nobody needs this one
+            traceback.print_exc()

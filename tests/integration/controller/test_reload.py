@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.integration.controller.stage import Running, agent, up
-from tests.integration.controller.town import HEAD, Town, entry
+from tests.integration.controller.town import HEAD, Noted, Town, entry
 
-from gascity.controller import filewatch
+from gascity.config.problems import ConfigProblems
+from gascity.controller import filewatch, reload
 from gascity.controller.looks import Looks
 from gascity.controller.messages import Asked, Changed, Looked
+from gascity.controller.reload import read_settled
+from gascity.controller.sources import Sign, signed
 from gascity.core.actions import EventType
 from gascity.core.model import StartupHints
 from gascity.core.observed import Seen
@@ -372,6 +376,59 @@ def test_a_provider_that_cannot_be_opened_is_a_reason_to_refuse(town: Town) -> N
 
     assert rejected(running) == ['city.toml: session provider "other" cannot work here']
     assert running.states() == {"a": "ready"}
+
+
+def test_a_city_whose_provider_is_refused_is_read_once_and_its_files_are_watched(
+    town: Town,
+) -> None:
+    running = begun(town, entry("a"))
+    town.missing = "other"
+    (town.root / "p.md").write_text("hello")
+    town.write(entry("b", 'session = "other"', 'prompt_template = "p.md"'))
+    eventually(lambda: rejected(running))
+    current = running.controller.city
+    read = read_settled(town.origin(), current, frozenset({"fake"}))
+
+    assert isinstance(read.city, ConfigProblems)
+    assert {str(town.root / name) for name in ("city.toml", "p.md")} <= set(read.sources)
+    assert set(current.sources) <= set(read.sources)
+    assert signed(read.sources) == read.signs  # or it would be read again, and again
+
+
+def test_a_provider_that_cannot_be_closed_does_not_end_the_reading(town: Town) -> None:
+    class Stubborn(Noted):
+        def close(self) -> None:
+            super().close()
+            raise RuntimeError("it does not close")
+
+    running = begun(town, entry("a"))
+    town.makes, town.missing = Stubborn, "third"
+    town.write(entry("b", 'session = "other"'), entry("c", 'session = "third"'))
+    eventually(lambda: rejected(running))
+    town.write(*AB)
+    eventually(lambda: lives(town, "a", "b"))
+
+    assert town.closed == ["other"]
+    assert rejected(running) == ['city.toml: session provider "third" cannot work here']
+
+
+def test_a_reading_that_fails_in_an_unforeseen_way_is_not_the_last(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = begun(town, entry("a"))
+    real, failures = signed, iter([MemoryError("no room"), MemoryError("no room")])
+
+    def scarce(*args: Any, **kwargs: Any) -> Mapping[str, Sign]:  # noqa: ANN401  as `signed`
+        for failure in failures:
+            raise failure
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(reload, "signed", scarce)  # the system's memory, not ours
+    town.write(*AB)
+    eventually(lambda: rejected(running))
+    eventually(lambda: lives(town, "a", "b"))
+
+    assert rejected(running) == ["city.toml: MemoryError: no room"]
 
 
 def test_rules_for_screens_are_taken_and_every_screen_is_read_by_them(town: Town) -> None:
