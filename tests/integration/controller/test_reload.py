@@ -25,6 +25,7 @@ from gascity.core.actions import EventType
 from gascity.core.model import StartupHints
 from gascity.core.observed import Seen
 from gascity.errors import GascityError
+from gascity.journal.store import Journal
 from gascity.testing.eventually import eventually
 from gascity.testing.fake import FakeWorld
 
@@ -61,6 +62,14 @@ def rejected(running: Running) -> list[str]:
 
 def alerts(running: Running) -> list[str]:
     return [event.message for event in running.told(EventType.ALERT_RAISED)]
+
+
+def still_open(town: Town) -> list[str]:
+    journal = Journal(str(town.root / ".gc/city.db"))
+    try:
+        return [alert.key for alert in journal.alerts.open()]
+    finally:
+        journal.close()
 
 
 def test_a_change_is_taken_and_the_untouched_keep_their_processes(town: Town) -> None:
@@ -123,6 +132,16 @@ def test_another_problem_is_told_again_and_so_is_the_end_of_it(town: Town) -> No
     assert reloaded(running) == ["it can be used again: nothing changed"]
     assert running.ask("status")["controller"]["config_problem"] is None
     assert len(alerts(running)) == 2
+
+
+def test_the_alert_of_a_broken_file_is_over_when_it_is_mended(town: Town) -> None:
+    running = begun(town, entry("a"))
+    town.write("nonsense [")
+    eventually(lambda: still_open(town) == ["city"])
+    town.write(entry("a"))
+    eventually(lambda: still_open(town) == [])
+
+    assert len(alerts(running)) == 1
 
 
 def test_a_broken_prompt_is_noticed_and_its_mending_too(town: Town) -> None:
@@ -505,6 +524,7 @@ def test_watching_goes_on_when_it_can(tmp_path: Path, monkeypatch: pytest.Monkey
     try:
         running = begun(town, entry("a"))
         eventually(lambda: len(tries) == 3)
+        eventually(lambda: alerts(running) and not still_open(town))
         town.write(entry("a"), entry("b"), head=HEAD.format(patrol="1h"))
         eventually(lambda: town.pids().keys() == {"a", "b"})
         town.write(entry("a"), entry("c"), head=HEAD.format(patrol="1h"))
