@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 
 import pytest
 from tests.cli.conftest import HEAD, LIMIT, SLEEPERS, City, MakeCity, lives
@@ -162,6 +163,32 @@ def test_stop_works_when_the_city_file_is_broken_or_gone(city: City, broken: str
 
         assert not city.living()
         file.write_text(good, "utf-8")
+
+
+@pytest.mark.parametrize("trouble", ["damaged", "away", "held"])
+def test_stop_without_a_controller_needs_no_journal_but_says_so(city: City, trouble: str) -> None:
+    pid = city.start()
+    os.kill(pid, signal.SIGTERM)
+    eventually(lambda: not lives(pid))
+    journal = city.state / "city.db"
+    other = sqlite3.connect(journal, isolation_level=None)
+    if trouble == "held":
+        other.execute("BEGIN IMMEDIATE")
+    else:
+        other.close()
+        journal.unlink()
+        journal.write_bytes(b"nothing of ours") if trouble == "damaged" else journal.mkdir()
+
+    done = city.gc("stop")
+
+    other.close()
+    assert done.returncode == 1
+    assert not done.stdout
+    said, hint = done.stderr.splitlines()
+    assert said.startswith("error: stopped 3 sessions on subprocess, but that could not be written")
+    assert str(journal) in said
+    assert hint.startswith("hint: ")
+    assert not city.living()
 
 
 def test_stopping_without_a_controller_is_no_crash(city: City) -> None:

@@ -36,7 +36,7 @@ from gascity.core.observed import (
 )
 from gascity.core.plan import Plan, plan
 from gascity.core.views import AgentView, State
-from gascity.errors import ConfigError, ProviderUnavailable
+from gascity.errors import ConfigError, GascityError, ProviderUnavailable
 from gascity.session.provider import SessionProvider
 
 if TYPE_CHECKING:
@@ -93,22 +93,52 @@ def stop_city(here: Here) -> int:
     """End every session of the city; return how many there were.
 
     Works with a city file that is broken or gone: sessions carry the city's mark, and the journal
-    knows on which providers they ran.
+    knows on which providers they ran. Where that cannot be used, as on a full disk, those are ended
+    that are where the city file says, and then GascityError says what is not written down.
     """
     try:
         city = here.load()
     except ConfigError:
         city = _bare_city(os.path.dirname(here.city_file))
-    with _held(city) as (providers, journal):
-        mine = _mine(city, _observe(city, providers))
-        # Those that are not seen may have left processes when their backend was killed.
-        unseen = [(spec.provider, spec.session) for spec in declared(city.desired)]
-        _stop_all(city, providers, [*unseen, *((name, state.name) for name, state in mine)])
-        memory = journal.remembered()
-        for _, state in mine:
-            memory = after_stop(memory, state.name)
-        journal.record(time.time(), [], memory)
-    return len(mine)
+    memory: Memory | None = None
+    problem: GascityError | None = None
+    with _locked(city) as place, contextlib.ExitStack() as until_the_end:
+        try:
+            journal = until_the_end.enter_context(_journal(place))
+            memory = journal.remembered()
+        except GascityError as found:
+            problem = found
+        providers = until_the_end.enter_context(_opened(city, place, memory))
+        ended = _end_all(city, providers)
+        if memory is not None:
+            for session in ended:
+                memory = after_stop(memory, session)
+            try:
+                journal.record(time.time(), [], memory)
+            except GascityError as found:
+                problem = found
+    if problem is not None:
+        raise _unwritten(len(ended), providers, problem) from problem
+    return len(ended)
+
+
+def _end_all(city: City, providers: Mapping[str, SessionProvider]) -> list[str]:
+    """End every session of the city on these providers; return those that were seen."""
+    mine = _mine(city, _observe(city, providers))
+    # Those that are not seen may have left processes when their backend was killed.
+    unseen = [(spec.provider, spec.session) for spec in declared(city.desired)]
+    _stop_all(city, providers, [*unseen, *((name, state.name) for name, state in mine)])
+    return [state.name for _, state in mine]
+
+
+def _unwritten(ended: int, providers: Iterable[str], problem: GascityError) -> GascityError:
+    """Say that sessions were ended and the next controller does not know of it."""
+    sessions = "1 session" if ended == 1 else f"{ended} sessions"
+    where = ", ".join(sorted(providers))
+    return GascityError(
+        f"stopped {sessions} on {where}, but that could not be written down: {problem.message}",
+        hint=f"the next controller may count them as crashed; {problem.hint}".rstrip("; "),
+    )
 
 
 def stop_agents(here: Here, specs: Sequence[AgentSpec]) -> None:
@@ -177,24 +207,51 @@ def _bare_city(root: str) -> City:
 @contextlib.contextmanager
 def _held(city: City) -> Iterator[tuple[dict[str, SessionProvider], Journal]]:
     """Hold the city as a controller would, with its providers and journal. Raises CityHeld."""
-    from gascity.journal.store import Journal
+    with (
+        _locked(city) as place,
+        _journal(place) as journal,
+        _opened(city, place, journal.remembered()) as providers,
+    ):
+        yield providers, journal
 
+
+@contextlib.contextmanager
+def _locked(city: City) -> Iterator[Place]:
+    """Hold the city's lock. Raises CityHeld."""
     place = Place(city.root)
     place.prepare()
     lock = CityLock(place.lock)
     lock.acquire()
-    journal = Journal(place.journal)
-    providers = open_providers(city, place, journal.remembered())
     try:
-        yield providers, journal
+        yield place
     finally:
-        for provider in providers.values():
-            provider.close()
-        journal.close()
         lock.release()
 
 
-def _observe(city: City, providers: dict[str, SessionProvider]) -> dict[str, Observation]:
+@contextlib.contextmanager
+def _journal(place: Place) -> Iterator[Journal]:
+    from gascity.journal.store import Journal
+
+    journal = Journal(place.journal)
+    try:
+        yield journal
+    finally:
+        journal.close()
+
+
+@contextlib.contextmanager
+def _opened(
+    city: City, place: Place, memory: Memory | None
+) -> Iterator[dict[str, SessionProvider]]:
+    providers = open_providers(city, place, memory)
+    try:
+        yield providers
+    finally:
+        for provider in providers.values():
+            provider.close()
+
+
+def _observe(city: City, providers: Mapping[str, SessionProvider]) -> dict[str, Observation]:
     return {
         name: look(provider, [s for s in declared(city.desired) if s.provider == name])
         for name, provider in providers.items()

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from gascity.core.actions import Event
     from gascity.core.model import City
 
+AGAIN = 0.1  # seconds until a city is tried again that somebody holds who does not answer
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
@@ -126,6 +128,7 @@ def _stop_city(here: Here) -> object:
             except CityHeld:  # a controller that is coming up, or going
                 if time.monotonic() >= deadline:
                     raise
+                time.sleep(AGAIN)
 
 
 def _stop_agents(here: Here, words: list[str]) -> int:

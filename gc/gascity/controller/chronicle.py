@@ -1,7 +1,8 @@
 """What happened, told to whoever watches and written down; and alarms, told to people.
 
 A journal that cannot be written must not end the supervision: what is untold is kept, and written
-when it can be. Screens that go with an event lose the secrets their agent was given.
+when it can be. Screens that go with an event lose the secrets their agent was given. An alert stays
+open until its trouble is known to be over.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import partial
 
 from gascity.controller.act import Outcome
 from gascity.controller.clock import Clock
+from gascity.controller.postbox import UNPROVEN
 from gascity.controller.workers import Workers
 from gascity.core.actions import Alert, Event, EventType
 from gascity.core.concealing import conceal_rows
@@ -23,6 +25,7 @@ from gascity.core.fingerprint import conceal, secret_values
 from gascity.core.memory import Memory
 from gascity.core.model import City, declared
 from gascity.errors import GascityError
+from gascity.journal.alerts import MOST
 from gascity.journal.store import Happening, Journal
 from gascity.patrol.sinks import send
 
@@ -63,6 +66,9 @@ class Chronicle:
         self._workers = workers
         self._unwritten: list[Happening] = []
         self._raised: list[tuple[float, Alert]] = []
+        self._over: set[str] = set()
+        self._open: dict[str, str] = {}
+        self._take_up_alerts()
         self._lost = False
         self._given_up = 0
         self._again_at = 0.0
@@ -84,6 +90,8 @@ class Chronicle:
             told = self._harmless(event) if event.type in FROM_SCREENS else event
             self._unwritten.append((self._clock.now(), told))
             self._tell(told)
+            if told.type is EventType.NUDGE_SUBMITTED:  # it takes messages again
+                self.settle(*self._open_of(told.agent, UNPROVEN))
 
     def conceal(self, agent: str, text: str) -> str:
         """Return a text that an agent showed without the secrets it was given."""
@@ -114,23 +122,48 @@ class Chronicle:
         event = Event(EventType.ALERT_RAISED, alert.agent, message=alert.text, detail=alert.screen)
         self.record([event])
         self._raised.append((self._clock.now(), alert))
+        self._open[alert.key] = alert.agent
+        if len(self._open) > MOST:
+            del self._open[next(iter(self._open))]
         city = self._city
         if city.alerts.command:
             job = partial(send, city.alerts, alert, city=city.name, root=city.root)
             self._workers.submit(job)
+
+    def settle(self, *keys: str) -> None:
+        """These troubles are over, if a person was told of them; `write` closes their alerts."""
+        for key in keys:
+            if self._open.pop(key, None) is not None:
+                self._over.add(key)
+                self._raised = [(at, alert) for at, alert in self._raised if alert.key != key]
+
+    def _open_of(self, agent: str, beginning: str = "") -> list[str]:
+        """Return the keys of an agent's open alerts; without an agent, of those of the city."""
+        found = self._open.items()
+        return [key for key, whose in found if whose == agent and key.startswith(beginning)]
+
+    def _take_up_alerts(self) -> None:
+        """Take up what an earlier controller left open.
+
+        What it told of the city itself it had seen itself: it is told again, if it is still so.
+        """
+        with contextlib.suppress(GascityError):  # they become too old in time
+            self._open = {alert.key: alert.agent for alert in self._journal.alerts.open()}
+        self.settle(*self._open_of(""))
 
     def write(self, memory: Memory) -> None:
         """Write what happened since the last time, in one transaction; keep it if that fails."""
         if self._lost and time.monotonic() < self._again_at and not self._is_the_end():
             return
         try:
-            self._journal.write([*self._gap(), *self._unwritten], memory, self._raised)
+            happened = [*self._gap(), *self._unwritten]
+            self._journal.write(happened, memory, self._raised, self._over)
         except GascityError as problem:  # a full disk must not end the supervision
             self._lose(problem)
         else:
             self._lost = False
             self._given_up = 0
-            self._unwritten, self._raised = [], []
+            self._unwritten, self._raised, self._over = [], [], set()
 
     def hurry(self) -> None:
         """Try to write at once, also where that just failed: somebody waits for it."""

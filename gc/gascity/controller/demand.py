@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import IO
 
 from gascity.controller.messages import Counted, Message
 from gascity.controller.workers import Workers
@@ -54,33 +55,42 @@ class Demand:
         return True
 
     def _count(self, pool: PoolSpec) -> None:
-        self._post(Counted(pool.name, ask(pool, self._env)))
+        size = None
+        try:
+            size = ask(pool, self._env)
+        finally:
+            self._post(Counted(pool.name, size))  # in any case: until then it is not asked again
 
 
 def ask(pool: PoolSpec, env: dict[str, str], *, timeout: float = TIMEOUT) -> int | None:
-    """Return the whole number that the check prints; None when it gives none."""
-    with tempfile.TemporaryFile() as answer:
-        try:
-            check = subprocess.Popen(
-                ["/bin/sh", "-c", pool.check],
-                stdin=subprocess.DEVNULL,
-                stdout=answer,
-                stderr=subprocess.DEVNULL,
-                cwd=pool.work_dir,
-                env=env,
-                start_new_session=True,
-            )
-        except OSError:
-            return None
-        try:
-            code = check.wait(timeout)
-        except subprocess.TimeoutExpired:
-            code = -1
-        finally:
-            _end_group(check)
-        answer.seek(0)
-        text = answer.read(64).strip()
+    """Return the whole number that the check prints; None when it gives none, or cannot run."""
+    try:
+        with tempfile.TemporaryFile() as answer:
+            code = _run(pool, env, answer, timeout)
+            answer.seek(0)
+            text = answer.read(64).strip()
+    except OSError:  # no room for a file, no process to be had, no such folder
+        return None
     return int(text) if code == 0 and text.isdigit() else None
+
+
+def _run(pool: PoolSpec, env: dict[str, str], answer: IO[bytes], timeout: float) -> int:
+    """Return what the check ended with; it and its children are gone then. Raises OSError."""
+    check = subprocess.Popen(
+        ["/bin/sh", "-c", pool.check],
+        stdin=subprocess.DEVNULL,
+        stdout=answer,
+        stderr=subprocess.DEVNULL,
+        cwd=pool.work_dir,
+        env=env,
+        start_new_session=True,
+    )
+    try:
+        return check.wait(timeout)
+    except subprocess.TimeoutExpired:
+        return -1
+    finally:
+        _end_group(check)
 
 
 def _end_group(check: subprocess.Popen[bytes]) -> None:

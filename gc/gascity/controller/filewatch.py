@@ -3,7 +3,7 @@
 Folders are watched, because editors put a new file in the place of the old one, and never with what
 is below them: a city can stand in a large source tree, and `.gc` changes all the time. Several
 changes in a short while are told once. Where the system cannot watch, that is told, once, and the
-patrol of the loop has to do.
+patrol of the loop has to do; and once that it can again.
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ class FileWatch:
     def _tell(self, sources: Sequence[str], signs: Mapping[str, Sign]) -> None:
         place = watched(sources, self._root)
         with _notify(sorted(place.folders)) as notify:
+            if self._lost:
+                self._post(Unwatched(""))
             self._lost = ""
             if signed(sources) != signs:  # they changed before they were watched
                 self._post(Changed())

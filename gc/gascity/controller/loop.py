@@ -15,7 +15,7 @@ from dataclasses import replace
 from gascity.controller.act import Hands
 from gascity.controller.clock import Clock
 from gascity.controller.inbox import Inbox
-from gascity.controller.looks import HASTE, news_of
+from gascity.controller.looks import HASTE, ended_by, news_of
 from gascity.controller.messages import (
     Acted,
     Asked,
@@ -82,7 +82,7 @@ class Controller:
         self._chronicle, self._looks = parts.chronicle, parts.looks
         self._screens, self._demand = parts.screens, parts.demand
         self._requests = Requests(self)
-        self.reloads = Reloads(origin, self, self._say)
+        self.reloads = Reloads(origin, self, self._chronicle)
         self._closing = False
         self._before: Plan | None = None
         self._news = False
@@ -259,6 +259,7 @@ class Controller:
         if not self._looks.take(looked):
             return
         self._record(news_of(looked, was_lost=was_lost))
+        self._chronicle.settle(*ended_by(looked))
         self._news = True
 
     # --- plan

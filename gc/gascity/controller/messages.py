@@ -77,7 +77,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Unwatched:
-    """The files of the city cannot be watched."""
+    """The files of the city cannot be watched; without a reason: they can be again."""
 
     why: str
 

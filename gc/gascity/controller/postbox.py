@@ -22,6 +22,7 @@ from gascity.session.provider import Delivery
 LEFT_OVER = "the controller ended while it was being delivered"
 TOO_LATE = "its agent could not take it in time"
 DAY = 86_400.0
+UNPROVEN = "nudge:"  # how the key of an alert begins that tells of a message
 
 
 class Postbox:
@@ -220,4 +221,4 @@ def _event(kind: EventType, nudge: QueuedNudge, why: str) -> Event:
 
 def _unproven(nudge: QueuedNudge, why: str) -> Alert:
     text = f"message {nudge.number} for {nudge.agent} may not have arrived: {why}"
-    return Alert(f"nudge:{nudge.number}", nudge.agent, text)
+    return Alert(f"{UNPROVEN}{nudge.number}", nudge.agent, text)

@@ -10,15 +10,17 @@ from __future__ import annotations
 import os
 import threading
 import time
+import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gascity.config.load import refusal
 from gascity.config.problems import ConfigProblems, Problem
+from gascity.controller.chronicle import Chronicle
 from gascity.controller.filewatch import FileWatch
 from gascity.controller.messages import Changed, OfFiles, Reloaded, Unwatched
 from gascity.controller.parts import needed
@@ -41,8 +43,6 @@ RESTART = "restart the controller for that: `gc stop`, then `gc start`"
 
 _NEWS = tuple(field.name for field in fields(Changes))
 
-Say = Callable[[Iterable[Event], Iterable[Alert]], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -61,11 +61,11 @@ class Origin:
 class Reloads:
     """The readings of one controller's city. Used by the loop's thread, but for the reading."""
 
-    def __init__(self, origin: Origin | None, controller: Controller, say: Say) -> None:
+    def __init__(self, origin: Origin | None, controller: Controller, chronicle: Chronicle) -> None:
         self.problem = ""
         self._origin = origin
         self._controller = controller
-        self._say = say
+        self._chronicle = chronicle
         self._count = 0
         self._recent: deque[tuple[int, dict[str, object]]] = deque(maxlen=RECENT)
         self._workers = Workers(few=1)
@@ -106,10 +106,12 @@ class Reloads:
         match message:
             case Changed():
                 self._read()
+            case Unwatched(""):
+                self._chronicle.settle("files")
             case Unwatched(why):
                 every = f"every {self._controller.city.daemon.patrol_interval:g} s"
                 text = f"the files of the city cannot be watched, but are looked at {every}: {why}"
-                self._say((), [Alert("files", "", text)])
+                self._chronicle.alarm(Alert("files", "", text))
             case Reloaded():
                 self._take(message)
 
@@ -140,7 +142,21 @@ class Reloads:
         self._reading = True
         controller = self._controller
         job = partial(read_settled, self._origin, controller.city, frozenset(controller.providers))
-        self._workers.submit(lambda: controller.post(job()))
+        self._workers.submit(partial(self._told_of, job, self._origin))
+
+    def _told_of(self, job: Callable[[], Reloaded], origin: Origin) -> None:
+        """Read the city and tell the loop, whatever happens: until it hears, it reads no other."""
+        nothing = _as_problems(origin, "it could not be read", "")
+        read = Reloaded(nothing, self._sources, self._signs, {})
+        try:
+            read = job()
+        except Exception as problem:  # noqa: BLE001  nothing of it is foreseen
+            traceback.print_exc()
+            said = _as_problems(origin, f"{type(problem).__name__}: {problem}", "")
+            read = replace(read, city=said)
+            read = replace(read, signs=signed(read.sources))  # or it would be read without end
+        finally:
+            self._controller.post(read)
 
     def _check(self) -> None:
         try:
@@ -173,12 +189,13 @@ class Reloads:
         message = f"it can be used again: {found}" if self.problem else str(found)
         if found or self.problem:
             event = Event(EventType.CITY_RELOADED, message=message, detail="\n".join(city.warnings))
-            self._say([event], ())
+            self._chronicle.record([event])
             self._last = controller.now(), message
         elif self._last is not None:
             at, last = self._last
             message = f"nothing changed since {max(controller.now() - at, 0):.0f} s ago: {last}"
         self.problem = self._told = ""
+        self._chronicle.settle("city")
         return _document(message, found, (), city.warnings)
 
     def _reject(self, problems: ConfigProblems) -> dict[str, object]:
@@ -186,10 +203,9 @@ class Reloads:
         if problems.message != self._told:
             self._told = problems.message
             text = f"the city file was refused, and the city before it stays: {self.problem}"
-            self._say(
-                [Event(EventType.CITY_REJECTED, message=self.problem, detail=problems.message)],
-                [Alert("city", "", text, problems.message)],
-            )
+            event = Event(EventType.CITY_REJECTED, message=self.problem, detail=problems.message)
+            self._chronicle.record([event])
+            self._chronicle.alarm(Alert("city", "", text, problems.message))
         return _document(self.problem, Changes(), problems.problems, ())
 
 
@@ -213,7 +229,8 @@ def read_settled(origin: Origin, current: City, is_open: frozenset[str]) -> Relo
     found = _guarded(origin, lambda: _open(origin, city, is_open, opened))
     if isinstance(found, ConfigProblems):
         _close(opened)
-        return Reloaded(found, _sources(found, current), signs, {})
+        sources = tuple(dict.fromkeys((*sources, *_sources(found, current))))
+        return Reloaded(found, sources, signed(sources, read_since=began - SETTLED), {})
     return Reloaded(city, sources, signs, opened)
 
 
@@ -290,4 +307,7 @@ def _document(
 
 def _close(opened: Mapping[str, SessionProvider]) -> None:
     for provider in opened.values():
-        provider.close()
+        try:
+            provider.close()
+        except Exception:  # noqa: BLE001  a provider is foreign code, and nobody needs this one
+            traceback.print_exc()

@@ -1,7 +1,8 @@
 """Reading the screens of the living agents, on a thread of its own.
 
 Only what was drawn since the last time is asked for, only what changed is read again, and the loop
-hears only of what is read as something else than before.
+hears only of what is read as something else than before; and now and then that an agent at work
+still draws, so that it is not taken for one that has stalled.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from gascity.core.model import City, declared
 from gascity.core.observed import Alive, SessionState, Shown
 from gascity.errors import GascityError
 from gascity.screens.classify import classify
-from gascity.screens.reading import Reading
+from gascity.screens.reading import Kind, Reading
 from gascity.screens.rules import Rules
 from gascity.screens.screen import Screen
 from gascity.session.provider import SessionProvider
@@ -29,15 +30,20 @@ INTERVAL = 1.0
 TIMEOUT = 5.0
 ROUSED = 5.0  # seconds after which a screen that no rule knows is made to be drawn again
 KEPT_ROWS = 15  # at the bottom of a screen, for an alert
+FRESH = 2.0  # seconds, at least, between two words to the loop that screens only went on changing
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A session whose screen is to be read: its incarnation, its provider and its rules."""
+    """A session whose screen is to be read: its incarnation, its provider and its rules.
+
+    `stall_timeout` is how long its screen may stand still at work; 0 means for ever.
+    """
 
     run: str
     provider: str
     rules: Rules
+    stall_timeout: float = 0.0
 
 
 def expected_screens(city: City, sessions: Mapping[str, SessionState]) -> dict[str, Expected]:
@@ -47,7 +53,7 @@ def expected_screens(city: City, sessions: Mapping[str, SessionState]) -> dict[s
         state = sessions.get(spec.session)
         rules = city.screens.by_backend.get(spec.backend)
         if rules is not None and state is not None and isinstance(state.life, Alive):
-            found[spec.session] = Expected(state.run, spec.provider, rules)
+            found[spec.session] = Expected(state.run, spec.provider, rules, spec.stall_timeout)
     return found
 
 
@@ -116,6 +122,8 @@ class ScreenReader:
         self._read_at: dict[str, float] = {}
         self._again: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._untold: set[str] = set()
+        self._posted: Mapping[str, Shown] = {}
+        self._posted_at = now()
         self._without: AbstractSet[str] = frozenset()
         self._roused: dict[str, tuple[str, ...]] = {}
         self._wanted = threading.Event()
@@ -149,15 +157,17 @@ class ScreenReader:
         was_well = True
         while not self._ended:
             self._wanted.clear()
+            expected = self._expected
             try:
-                changed, is_well = self._read(self._expected), True
+                changed, is_well = self._read(expected) or self._is_behind(expected), True
             except Exception:  # noqa: BLE001  without this thread no screen would be read any more
                 changed, is_well = True, False
                 if was_well:
                     traceback.print_exc()
             was_well = is_well
             if changed:
-                self._post(Read(dict(self._shown), frozenset(self._without)))
+                self._posted, self._posted_at = dict(self._shown), self._now()
+                self._post(Read(self._posted, frozenset(self._without)))
             self._wanted.wait(self._interval)
 
     def _read(self, expected: Mapping[str, Expected]) -> bool:
@@ -180,6 +190,22 @@ class ScreenReader:
             changed = self._miss(mine.keys(), mine.keys() - screens.keys()) or changed
         self._rouse(expected)
         return changed
+
+    def _is_behind(self, expected: Mapping[str, Expected]) -> bool:
+        """Tell whether the loop would soon take a screen that changes for one that stands still.
+
+        A quarter of the time after which it would is early enough; until then it is left in peace.
+        """
+        limits = [
+            expected[name].stall_timeout
+            for name, shown in self._shown.items()
+            if shown.reading.kind is Kind.WORKING
+            and name in self._posted
+            and shown.still > self._posted[name].still
+            and expected[name].stall_timeout > 0
+        ]
+        since = self._now() - self._posted_at
+        return bool(limits) and since >= max(min(limits) / 4, FRESH)
 
     def _rouse(self, expected: Mapping[str, Expected]) -> None:
         """Have screens drawn again, once, that show nothing known: they may be in disorder."""

@@ -1,7 +1,8 @@
 """The troubles a person was told of and that are not known to be over.
 
 One line for each `key`: the same trouble told again changes its line. An alert that is closed is
-forgotten here; the events keep that it was raised.
+forgotten here; the events keep that it was raised. Of some troubles nobody learns that they are
+over: what was last told long ago is let go, and so are the oldest when there are too many.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ CREATE TABLE alert (
 ) WITHOUT ROWID
 """
 COLUMNS = "key, agent, text, since, last, times"
+MOST = 1000  # alerts that are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +61,14 @@ class AlertBook:
                 rows,
             )
 
-    def close(self, key: str) -> bool:
-        """The trouble is over; tell whether it was open."""
+    def close(self, keys: Iterable[str]) -> int:
+        """These troubles are over; return how many of them were open.
+
+        Part of the caller's transaction, if there is one.
+        """
+        rows = [(_clean(key),) for key in keys]
         with explained(self._path):
-            closed = self._db.execute("DELETE FROM alert WHERE key = ?", (_clean(key),))
-        return bool(closed.rowcount)
+            return self._db.executemany("DELETE FROM alert WHERE key = ?", rows).rowcount
 
     def open(self) -> list[OpenAlert]:
         """Return what is open, the oldest first."""
@@ -73,6 +78,20 @@ class AlertBook:
                 OpenAlert(key, agent, text, float(since), float(last), int(times))
                 for key, agent, text, since, last, times in rows
             ]
+
+
+def let_go(db: sqlite3.Connection, oldest: float) -> None:
+    """Forget what was last told before `oldest`, and all but the newest ones. Raises sqlite3.Error.
+
+    Looks first: a delete has to wait for whoever writes, also where there is nothing to delete.
+    """
+    gone = db.execute(
+        "SELECT key FROM alert WHERE last < ? OR key NOT IN"
+        " (SELECT key FROM alert ORDER BY last DESC, key LIMIT ?)",
+        (oldest, MOST),
+    ).fetchall()
+    if gone:
+        db.executemany("DELETE FROM alert WHERE key = ?", gone)
 
 
 def _clean(text: str) -> str:

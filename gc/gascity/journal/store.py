@@ -89,14 +89,16 @@ class Journal:
         happened: Iterable[Happening],
         memory: Memory,
         alerts: Iterable[tuple[float, Alert]] = (),
+        closed: Iterable[str] = (),
     ) -> None:
         """Write a tick's events, alerts and what is remembered after it, all or nothing.
 
+        `closed` are the keys of alerts that are over; one that is raised here has come after that.
         Raises GascityError, and then nothing of it is in the file.
         """
         rows = [(at, *map(_clean, _texts(event))) for at, event in happened]
-        alerts = list(alerts)
-        if not rows and not alerts and memory == self._saved:
+        alerts, closed = list(alerts), list(closed)
+        if not rows and not alerts and not closed and memory == self._saved:
             return
         with self._noted(), explained(self._path), self._transaction():
             self._db.executemany(
@@ -105,6 +107,7 @@ class Journal:
                 rows,
             )
             (number,) = self._db.execute("SELECT last_insert_rowid()").fetchone()
+            self.alerts.close(closed)
             self.alerts.note(alerts)
             self._save(memory)
         self._saved = memory

@@ -1,14 +1,16 @@
 """Letting the oldest events go: those that are too old, and those for which there is no room.
 
-Only ever from the front, so that the numbers kept have no gaps. A call takes a few milliseconds and
-says whether there is more to do: it runs between two looks of a controller that must stay quick.
-Whoever writes at the same time is never waited for.
+Alerts that are as old go with them. Only ever from the front, so that the numbers kept have no
+gaps. A call takes a few milliseconds and says whether there is more to do: it runs between two
+looks of a controller that must stay quick. Whoever writes at the same time is never waited for.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import time
+
+from gascity.journal import alerts
 
 BUDGET = 0.005  # seconds of deleting in one call, about
 BATCH = 100  # events that go in one transaction because they are too old ...
@@ -42,6 +44,7 @@ def used(db: sqlite3.Connection) -> int:
 
 def _trim(db: sqlite3.Connection, oldest: float, most: int) -> bool:
     until = time.monotonic() + BUDGET
+    alerts.let_go(db, oldest)
     deleted = more = _delete_some(db, oldest, most)
     while more and time.monotonic() < until:
         more = _delete_some(db, oldest, most)

@@ -5,22 +5,27 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.integration.controller.stage import Running, agent, up
-from tests.integration.controller.town import HEAD, Town, entry
+from tests.integration.controller.town import HEAD, Noted, Town, entry
 
-from gascity.controller import filewatch
+from gascity.config.problems import ConfigProblems
+from gascity.controller import filewatch, reload
 from gascity.controller.looks import Looks
 from gascity.controller.messages import Asked, Changed, Looked
+from gascity.controller.reload import read_settled
+from gascity.controller.sources import Sign, signed
 from gascity.core.actions import EventType
 from gascity.core.model import StartupHints
 from gascity.core.observed import Seen
 from gascity.errors import GascityError
+from gascity.journal.store import Journal
 from gascity.testing.eventually import eventually
 from gascity.testing.fake import FakeWorld
 
@@ -57,6 +62,14 @@ def rejected(running: Running) -> list[str]:
 
 def alerts(running: Running) -> list[str]:
     return [event.message for event in running.told(EventType.ALERT_RAISED)]
+
+
+def still_open(town: Town) -> list[str]:
+    journal = Journal(str(town.root / ".gc/city.db"))
+    try:
+        return [alert.key for alert in journal.alerts.open()]
+    finally:
+        journal.close()
 
 
 def test_a_change_is_taken_and_the_untouched_keep_their_processes(town: Town) -> None:
@@ -119,6 +132,16 @@ def test_another_problem_is_told_again_and_so_is_the_end_of_it(town: Town) -> No
     assert reloaded(running) == ["it can be used again: nothing changed"]
     assert running.ask("status")["controller"]["config_problem"] is None
     assert len(alerts(running)) == 2
+
+
+def test_the_alert_of_a_broken_file_is_over_when_it_is_mended(town: Town) -> None:
+    running = begun(town, entry("a"))
+    town.write("nonsense [")
+    eventually(lambda: still_open(town) == ["city"])
+    town.write(entry("a"))
+    eventually(lambda: still_open(town) == [])
+
+    assert len(alerts(running)) == 1
 
 
 def test_a_broken_prompt_is_noticed_and_its_mending_too(town: Town) -> None:
@@ -374,6 +397,59 @@ def test_a_provider_that_cannot_be_opened_is_a_reason_to_refuse(town: Town) -> N
     assert running.states() == {"a": "ready"}
 
 
+def test_a_city_whose_provider_is_refused_is_read_once_and_its_files_are_watched(
+    town: Town,
+) -> None:
+    running = begun(town, entry("a"))
+    town.missing = "other"
+    (town.root / "p.md").write_text("hello")
+    town.write(entry("b", 'session = "other"', 'prompt_template = "p.md"'))
+    eventually(lambda: rejected(running))
+    current = running.controller.city
+    read = read_settled(town.origin(), current, frozenset({"fake"}))
+
+    assert isinstance(read.city, ConfigProblems)
+    assert {str(town.root / name) for name in ("city.toml", "p.md")} <= set(read.sources)
+    assert set(current.sources) <= set(read.sources)
+    assert signed(read.sources) == read.signs  # or it would be read again, and again
+
+
+def test_a_provider_that_cannot_be_closed_does_not_end_the_reading(town: Town) -> None:
+    class Stubborn(Noted):
+        def close(self) -> None:
+            super().close()
+            raise RuntimeError("it does not close")
+
+    running = begun(town, entry("a"))
+    town.makes, town.missing = Stubborn, "third"
+    town.write(entry("b", 'session = "other"'), entry("c", 'session = "third"'))
+    eventually(lambda: rejected(running))
+    town.write(*AB)
+    eventually(lambda: lives(town, "a", "b"))
+
+    assert town.closed == ["other"]
+    assert rejected(running) == ['city.toml: session provider "third" cannot work here']
+
+
+def test_a_reading_that_fails_in_an_unforeseen_way_is_not_the_last(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = begun(town, entry("a"))
+    real, failures = signed, iter([MemoryError("no room"), MemoryError("no room")])
+
+    def scarce(*args: Any, **kwargs: Any) -> Mapping[str, Sign]:  # noqa: ANN401  as `signed`
+        for failure in failures:
+            raise failure
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(reload, "signed", scarce)  # the system's memory, not ours
+    town.write(*AB)
+    eventually(lambda: rejected(running))
+    eventually(lambda: lives(town, "a", "b"))
+
+    assert rejected(running) == ["city.toml: MemoryError: no room"]
+
+
 def test_rules_for_screens_are_taken_and_every_screen_is_read_by_them(town: Town) -> None:
     (town.root / "screens").mkdir()
     provider = '[providers.robot]\ncommand = "true"\nprompt_mode = "none"\n'
@@ -448,6 +524,7 @@ def test_watching_goes_on_when_it_can(tmp_path: Path, monkeypatch: pytest.Monkey
     try:
         running = begun(town, entry("a"))
         eventually(lambda: len(tries) == 3)
+        eventually(lambda: alerts(running) and not still_open(town))
         town.write(entry("a"), entry("b"), head=HEAD.format(patrol="1h"))
         eventually(lambda: town.pids().keys() == {"a", "b"})
         town.write(entry("a"), entry("c"), head=HEAD.format(patrol="1h"))

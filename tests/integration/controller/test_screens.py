@@ -8,16 +8,20 @@ import threading
 from dataclasses import replace
 
 import pytest
-from tests.integration.controller.stage import Bench, agent
+from tests.integration.controller.stage import CITY, Bench, agent
 
 from gascity.config.screens import shipped
 from gascity.controller import screens as reading
 from gascity.controller.messages import Message, Read
-from gascity.controller.screens import Expected, ScreenReader
+from gascity.controller.screens import Expected, ScreenReader, expected_screens
 from gascity.core.actions import EventType
-from gascity.core.model import SessionConfig
+from gascity.core.doing import doing
+from gascity.core.memory import FRESH
+from gascity.core.model import City, Desired, SessionConfig
+from gascity.core.observed import RUN
 from gascity.screens.classify import classify
 from gascity.screens.rules import RuleBook, Rules
+from gascity.testing.clock import FakeClock
 from gascity.testing.eventually import eventually
 from gascity.testing.fake import FakeSession, FakeWorld
 
@@ -182,6 +186,38 @@ class TestReader:
 
         eventually(lambda: len(posted) == 2)
         reader.close()
+
+    @pytest.mark.parametrize("drawn_every", [1, 170, 890])
+    def test_an_agent_that_draws_is_never_taken_for_one_that_stalled(
+        self, drawn_every: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        world, looks, posted = FakeWorld(), itertools.count(), list[Message]()
+        spec = agent("a", session="s", backend="demo", stall_timeout=900.0)
+        session = world.create("s", SessionConfig("x", "/", meta={RUN: "r"}))
+        provider, clock, stalled, ended = world.provider(), FakeClock(), [0], threading.Event()
+        screens = provider.screens
+
+        def a_second_later(*args, **kwargs):  # type: ignore[no-untyped-def]  # noqa: ANN002, ANN003, ANN202  as `screens`
+            clock.advance(1.0)
+            look = next(looks)
+            shown = {name: one for read in posted[-1:] for name, one in read.shown.items()}  # type: ignore[union-attr]
+            found, _ = doing(spec, state, shown.get("s"), None, FRESH, clock.now())
+            stalled[0] += found.trouble == "stalled"
+            session.shown = [f"{look // drawn_every}", *WORKING]
+            if look >= 5000:
+                ended.set()
+            return screens(*args, **kwargs)
+
+        state = provider.observe(timeout=1)["s"]
+        monkeypatch.setattr(provider, "screens", a_second_later)  # the real one, with a clock
+        reader = ScreenReader({"fake": provider}, posted.append, clock.now, interval=0.0)
+        city = City("c", "/", Desired("c", CITY, (spec,)), screens=RuleBook({"demo": DEMO}))
+        reader.expect(expected_screens(city, {"s": state}))
+
+        assert ended.wait(60)
+        reader.close()
+        assert stalled == [0]
+        assert len(posted) <= 5000 / (900 / 4) + 2
 
     def test_a_screen_that_was_typed_at_is_told_again_and_stands_as_long_as_before(self) -> None:
         world = FakeWorld()

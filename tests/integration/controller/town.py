@@ -24,6 +24,7 @@ from gascity.session.provider import CityContext, SessionProvider
 from gascity.testing.eventually import eventually
 from gascity.testing.fake import FakeProvider, FakeWorld
 
+PROVIDERS = ("fake", "other", "third")
 HEAD = '[workspace]\nname = "c"\n[daemon]\npatrol_interval = "{patrol}"\nshutdown_timeout = "1s"\n'
 
 
@@ -38,10 +39,11 @@ class Town:
     def __init__(self, folder: Path, *, patrol: str = "1h") -> None:
         self.root = folder.resolve() / "town"
         self.root.mkdir()
-        self.worlds = {name: FakeWorld() for name in ("fake", "other")}
+        self.worlds = {name: FakeWorld() for name in PROVIDERS}
         self.opened: list[str] = []
         self.closed: list[str] = []
         self.missing = ""
+        self.makes: type[Noted] = Noted
         self.reads = 0
         self.was_read = threading.Event()
         self.go_on = threading.Event()
@@ -62,7 +64,7 @@ class Town:
         self.reads += 1
         try:
             return load_city(
-                self.root / "city.toml", known_providers=("fake", "other"), auto_provider="fake"
+                self.root / "city.toml", known_providers=PROVIDERS, auto_provider="fake"
             )
         finally:
             self.was_read.set()
@@ -73,7 +75,7 @@ class Town:
         self.opened.append(name)
         assert self.go_on.wait(10)
         context = CityContext(city.name, city.desired.city_id, str(self.root), {}, city.screens)
-        provider = Noted(context, self.worlds[name], name=name)
+        provider = self.makes(context, self.worlds[name], name=name)
         provider.town = self
         return provider
 
@@ -84,7 +86,7 @@ class Town:
         providers = {name: self.open(city, name) for name in self._used(city)}
         home = Home(city.name, city.desired.city_id, str(self.root), {})
         hands = Hands(providers, home, 1.0, str(self.root / ".gc/runs"), city.screens)
-        origin = Origin(str(self.root / "city.toml"), self.read, self.open, began)
+        origin = self.origin(began)
         made: list[Running] = []
         ready = threading.Event()
 
@@ -105,6 +107,10 @@ class Town:
         ready.wait()
         self._alive.append((made[0].controller, thread))
         return made[0]
+
+    def origin(self, read_since: float = 0.0) -> Origin:
+        """Return where its city comes from."""
+        return Origin(str(self.root / "city.toml"), self.read, self.open, read_since)
 
     def pids(self, world: str = "fake") -> dict[str, int]:
         """Return the processes that live, by session, as the world itself knows them."""

@@ -1,0 +1,64 @@
+"""How many members a pool wants, also when the system has no room to ask."""
+
+from __future__ import annotations
+
+import errno
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gascity.controller.demand import Demand, ask
+from gascity.controller.messages import Counted, Message
+from gascity.controller.workers import Workers
+from gascity.core.model import PoolSpec
+from gascity.testing.eventually import eventually
+
+
+def pool(folder: Path, check: str) -> PoolSpec:
+    return PoolSpec("crew", 0, 3, (), check=check, work_dir=str(folder))
+
+
+@pytest.mark.parametrize(
+    ("check", "size"),
+    [("echo 2", 2), ("echo 2; exit 1", None), ("echo two", None), ("true", None), ("\0", None)],
+)
+def test_a_whole_number_of_a_check_that_ends_well_counts(
+    tmp_path: Path, check: str, size: int | None
+) -> None:
+    posted: list[Message] = []
+    Demand({}, Workers(), posted.append).ask([pool(tmp_path, check)])
+
+    eventually(lambda: posted)
+    assert posted == [Counted("crew", size)]
+
+
+def test_a_check_that_hangs_is_given_up(tmp_path: Path) -> None:
+    assert ask(pool(tmp_path, "sleep 1000 & echo 2; wait"), {}, timeout=0.2) is None
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EMFILE])
+def test_a_pool_is_asked_again_once_the_system_has_room(
+    tmp_path: Path, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, problems = tempfile.TemporaryFile, [OSError(code, "no room")]
+
+    def at_first(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  as the real one
+        if problems:
+            raise problems.pop()
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", at_first)  # the system's, not ours
+    posted: list[Message] = []
+    demand = Demand({}, Workers(), posted.append)
+    crew = pool(tmp_path, "echo 2")
+
+    demand.ask([crew])
+    eventually(lambda: posted == [Counted("crew", None)])
+    assert not demand.take("crew", None)
+    demand.ask([crew])
+
+    eventually(lambda: posted == [Counted("crew", None), Counted("crew", 2)])
+    assert demand.take("crew", 2)
+    assert demand.sizes == {"crew": 2}
