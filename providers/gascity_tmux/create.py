@@ -71,12 +71,11 @@ def line(birth: Birth, settings: Settings, *, replaced: Pane | None = None) -> s
     target = birth.target
     commands = []
     if replaced is not None:
-        aside = f"gc-ended-{replaced.session.lstrip('$')}-{birth.token}"
+        own = layout.session_name(birth.name)
+        aside = command("rename-session", "-t", replaced.session, _aside(birth, replaced))
         commands += [
-            replaced.only(
-                command("rename-session", "-t", replaced.session, aside),
-                command("set-option", "-pu", "-t", replaced.id, CITY),
-            )
+            replaced.only(aside, in_session=own),
+            replaced.only(command("set-option", "-pu", "-t", replaced.id, CITY)),
         ]
     commands += [
         command("set-option", "-g", "default-shell", _shell(birth.config)),
@@ -106,7 +105,16 @@ def farewell_lines(birth: Birth, replaced: Pane, clients: Sequence[str]) -> list
     Who looks at it stays and sees the new one, unless they leave this moment.
     """
     switches = [command("switch-client", "-c", one, "-t", birth.target) for one in clients]
-    return [*switches, replaced.only(command("kill-session", "-t", replaced.session))]
+    session = command("kill-session", "-t", replaced.session)
+    return [
+        *switches,
+        replaced.only(session, in_session=_aside(birth, replaced)),
+        replaced.only(command("kill-pane", "-t", replaced.id)),  # where it is somebody else's
+    ]
+
+
+def _aside(birth: Birth, replaced: Pane) -> str:
+    return f"gc-ended-{replaced.session.lstrip('$')}-{birth.token}"
 
 
 def aside_line(birth: Birth) -> str:

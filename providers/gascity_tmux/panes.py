@@ -83,12 +83,15 @@ class Pane:
         """Which of several panes of one name counts: the living one, else the latest."""
         return self.alive, int(self.id.lstrip("%"))
 
-    def only(self, *commands: str) -> str:
+    def only(self, *commands: str, in_session: str = "") -> str:
         """Return the command that does these if the pane is still the one that was seen.
 
         A new server counts anew: what had a number on the last one is somebody else's on this one.
+        With `in_session`, only if it is in a session of that name: a person may have moved it.
         """
         same = f"#{{==:#{{{TOKEN}}},{self.token}}}"
+        if in_session:
+            same = f"#{{&&:{same},#{{==:#{{session_name}},{in_session}}}}}"
         return command("if-shell", "-F", "-t", self.id, same, " ; ".join(commands))
 
 

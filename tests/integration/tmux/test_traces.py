@@ -187,3 +187,15 @@ def once_before(
         return real(*args, **named)
 
     monkeypatch.setattr(thing, name, late)
+
+
+def test_a_pane_that_a_person_moved_is_replaced_without_its_new_neighbours(city: City) -> None:
+    provider = city.provider()
+    provider.start("b", city.config(LASTING, meta={RUN: "rb"}), timeout=LIMIT)
+    start(city, provider, "r1")
+    city.tmux("join-pane", "-s", "=a:", "-t", "=b:")
+    kill_agent(provider)
+
+    start(city, provider, "r2")
+
+    assert runs(provider) == {"a": ("r2", True), "b": ("rb", True)}

@@ -75,11 +75,14 @@ def test_the_ended_one_goes_out_of_the_way_first_and_then_for_good() -> None:
     made = create.line(birth(), Settings(), replaced=ended)
     after = create.farewell_lines(birth(), ended, ["/dev/pts/1"])
 
-    if_it_is_the_one = 'if-shell -F -t "%3" "#{==:#{@gc_token},old}" '
-    assert made.startswith(f'{if_it_is_the_one}"rename-session -t ')
+    one = "#{==:#{@gc_token},old}"
+    at_home = f"#{{&&:{one},#{{==:#{{session_name}},a}}}}"
+    assert made.startswith(f'if-shell -F -t "%3" "{at_home}" "rename-session -t ')
     assert 0 < made.index("gc-ended-7-T") < made.index(" @gc_city") < made.index("new-session")
     assert after[0].startswith("switch-client -c /dev/pts/1 ")
-    assert after[1].startswith(f'{if_it_is_the_one}"kill-session -t ')
+    assert "gc-ended-7-T" in after[1]
+    assert "kill-session -t " in after[1]
+    assert after[2].startswith(f'if-shell -F -t "%3" "{one}" "kill-pane -t ')
 
 
 @pytest.mark.parametrize(
