@@ -64,7 +64,7 @@ def test_the_status_document_has_the_promised_keys(quiet: City) -> None:
 
     assert list(document) == ["city", "controller", "agents", "foreign"]
     assert document["city"] == "town"
-    assert set(document["controller"]) == {"running", "pid", "config_problem"}
+    assert set(document["controller"]) == {"running", "pid", "config_problem", "journal_problem"}
     assert document["controller"]["running"] is True
     assert [agent["name"] for agent in document["agents"]] == ["a", "b", "c", "rigs/talker"]
     for agent in document["agents"]:
@@ -75,7 +75,8 @@ def test_the_status_without_a_controller_has_the_same_keys(city: City) -> None:
     document = city.status()
 
     assert list(document) == ["city", "controller", "agents", "foreign"]
-    assert document["controller"] == {"running": False, "pid": None, "config_problem": None}
+    problems = {"config_problem": None, "journal_problem": None}
+    assert document["controller"] == {"running": False, "pid": None, **problems}
     for agent in document["agents"]:
         assert list(agent) == KEYS.split()
         assert (agent["state"], agent["reason"]) == ("stopped", "no controller runs")

@@ -447,7 +447,14 @@ class CityLife(RuleBasedStateMachine):
                 and all(runs(each) for each in needs)
             )
 
-        return {(a.provider, a.session) for a in self.agents.values() if runs(a) or self.lives(a)}
+        return {self.place(a) for a in self.agents.values() if runs(a) or self.lives(a)}
+
+    def place(self, agent: AgentSpec) -> Place:
+        """An agent that moves and is only to be told of it stays where it lives."""
+        places = [(provider, agent.session) for provider in self.providers]
+        here = [key for key in places if self.alive(key)]
+        stays = agent.on_drift is OnDrift.NOTIFY and here
+        return here[0] if stays else (agent.provider, agent.session)
 
     def lives(self, agent: AgentSpec) -> bool:
         """An agent that was up before its dependency went away stays up."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -51,7 +52,7 @@ def look_around(city: City) -> Plan:
     It would look at an orphan twice; here one look has to do.
     """
     place = Place(city.root)
-    memory = remembered(place.journal)
+    memory = _memory(place)
     providers = open_providers(city, place, memory)
     try:
         observed = Observed(_observe(city, providers))
@@ -69,6 +70,15 @@ def look_around(city: City) -> Plan:
     finally:
         for provider in providers.values():
             provider.close()
+
+
+def _memory(place: Place) -> Memory:
+    """Return what is remembered; where that cannot be read, what runs can be seen all the same."""
+    try:
+        return remembered(place.journal)
+    except GascityError as problem:
+        sys.stderr.write(f"warning: {problem.message}\n")
+        return Memory()
 
 
 def status_without_controller(here: Here) -> dict[str, object]:

@@ -75,7 +75,7 @@ def print_status(document: dict[str, object], *, as_json: bool) -> None:
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
         return
     headline, rows = render.status_rows(document)
-    sys.stdout.write(headline + "\n" + render.older_city(document))
+    sys.stdout.write(headline + "\n" + render.troubles(document))
     render.table(render.STATUS_COLUMNS, rows, state=render.STATE_COLUMN)
     sys.stdout.write(render.strangers(document))
 

@@ -81,13 +81,21 @@ def status_rows(document: Mapping[str, object]) -> tuple[str, list[list[str]]]:
     return headline, [_status_row(agent) for agent in agents]
 
 
-def older_city(document: Mapping[str, object]) -> str:
-    """Return the line that says why the controller keeps a city older than its file, if it does."""
+def troubles(document: Mapping[str, object]) -> str:
+    """Return a line for each trouble of the controller: an older city, a lost journal."""
     controller = document["controller"]
-    problem = controller.get("config_problem") if isinstance(controller, dict) else None
-    return (
-        f"the city file is refused, an older city runs: {_one_line(problem)}\n" if problem else ""
-    )
+    if not isinstance(controller, dict):
+        return ""
+    said = {
+        "config_problem": "the city file is refused, an older city runs",
+        "journal_problem": "what happens is not written down",
+    }
+    lines = [
+        f"{words}: {_one_line(controller[key])}\n"
+        for key, words in said.items()
+        if controller.get(key)
+    ]
+    return "".join(lines)
 
 
 def strangers(document: Mapping[str, object]) -> str:

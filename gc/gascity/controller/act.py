@@ -218,4 +218,5 @@ _FAILED = {
 
 
 def _done(action: Stop | Drain | Undrain, kind: EventType) -> Outcome:
-    return Outcome(action, Event(kind, action.agent, action.session, "", action.why))
+    run = action.run if isinstance(action, Stop | Drain) else ""
+    return Outcome(action, Event(kind, action.agent, action.session, run, action.why))

@@ -66,8 +66,11 @@ class ChangeRequests:
         controller.remember(*by_hand.drain(controller.memory, specs))
         done = self._is_down if until_gone else self._is_asked
 
-        def ready() -> object | None:
-            return self._standings(specs) if all(map(done, specs)) else None
+        def ready() -> object | GascityError | None:
+            back = [s.name for s in specs if not controller.memory.of(s.session).drained]
+            if back:
+                return GascityError(f"the drain was taken back: {', '.join(back)}")
+            return self._told(specs) if all(map(done, specs)) else None
 
         def late() -> GascityError:
             left = ", ".join(spec.name for spec in specs if not done(spec))
@@ -88,8 +91,8 @@ class ChangeRequests:
         specs = specs_of(controller, asked.params)
         controller.remember(*by_hand.undrain(controller.memory, specs))
 
-        def ready() -> object | None:
-            return self._standings(specs) if all(map(self._is_free, specs)) else None
+        def ready() -> object | GascityError | None:
+            return self._told(specs) if all(map(self._is_free, specs)) else None
 
         def late() -> GascityError:
             left = ", ".join(spec.name for spec in specs if not self._is_free(spec))
@@ -129,6 +132,12 @@ class ChangeRequests:
         state = self._controller.sessions().get(spec.session)
         return state if state is not None and isinstance(state.life, Alive) else None
 
+    def _told(self, specs: Sequence[AgentSpec]) -> object | GascityError:
+        """Return how agents stand, or that what was wished of them is not written down."""
+        if self._controller.journal.behind:
+            return unwritten(self._controller, specs, "done, but the next controller forgets it")
+        return self._standings(specs)
+
     def _standings(self, specs: Sequence[AgentSpec]) -> dict[str, object]:
         return {"agents": [self._standing(spec) for spec in specs]}
 
@@ -144,6 +153,15 @@ class ChangeRequests:
 def standing(agent: str, state: str, reason: str) -> dict[str, object]:
     """Return how an agent stands, as `gc drain --json` prints it. Its keys are a promise."""
     return {"name": agent, "state": str(state), "reason": reason}
+
+
+def unwritten(controller: Controller, specs: Sequence[AgentSpec], done: str) -> GascityError:
+    """Say that something was done and is not written down: a new controller undoes it."""
+    names = ", ".join(spec.name for spec in specs)
+    return GascityError(
+        f"{names}: {done}: {controller.journal.behind}",
+        hint="it is written as soon as that is possible; `gc doctor` looks at the folder",
+    )
 
 
 def silence(controller: Controller) -> str:

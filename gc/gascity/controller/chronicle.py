@@ -125,6 +125,9 @@ class Chronicle:
         self._open[alert.key] = alert.agent
         if len(self._open) > MOST:
             del self._open[next(iter(self._open))]
+        self._send(alert)
+
+    def _send(self, alert: Alert) -> None:
         city = self._city
         if city.alerts.command:
             job = partial(send, city.alerts, alert, city=city.name, root=city.root)
@@ -187,6 +190,8 @@ class Chronicle:
         """The journal cannot be written: say so once, and keep what there is room for."""
         if not self._lost:
             self.record([Event(EventType.JOURNAL_LOST, message=problem.message)])
+            text = f"what happens is not written down for now: {problem.message}"
+            self._send(Alert("journal", "", text))
         self._lost = True
         self._again_at = time.monotonic() + PAUSE
         self._given_up += max(len(self._unwritten) - MOST_UNTOLD, 0)

@@ -210,7 +210,8 @@ class Deeds:
             for name, deeds in self._under_way.items()
             if any(not deed.starts for deed in deeds)
         }
-        return dict.fromkeys(self._resting, "the last try failed") | stopping
+        busy = dict.fromkeys(self._touched, "something was done to it a moment ago")
+        return busy | dict.fromkeys(self._resting, "the last try failed") | stopping
 
     def end_rests(self, now: float) -> None:
         """Forget rests that are over."""

@@ -17,6 +17,7 @@ from typing import IO
 
 from gascity.controller.messages import Counted, Message
 from gascity.controller.workers import Workers
+from gascity.core.actions import Alert
 from gascity.core.model import PoolSpec
 
 TIMEOUT = 30.0
@@ -33,6 +34,7 @@ class Demand:
         self._workers = workers
         self._post = post
         self._open: set[str] = set()
+        self._told: dict[str, str] = {}
 
     def ask(self, pools: Iterable[PoolSpec]) -> None:
         """Have every pool's check run that is not running."""
@@ -54,28 +56,46 @@ class Demand:
         self.sizes[pool] = size
         return True
 
+    def complaints(self, counted: Counted) -> list[Alert]:
+        """Return what a person has to be told of a check that gives no number, once each."""
+        if counted.size is not None:
+            self._told.pop(counted.pool, None)
+            return []
+        if self._told.get(counted.pool) == counted.why:
+            return []
+        self._told[counted.pool] = counted.why
+        text = f"the check of pool {counted.pool} gives no number: {counted.why}"
+        return [Alert(f"pool:{counted.pool}", "", f"{text}; its last size stays")]
+
     def _count(self, pool: PoolSpec) -> None:
-        size = None
+        size, why = None, "it could not be run"
         try:
-            size = ask(pool, self._env)
-        finally:
-            self._post(Counted(pool.name, size))  # in any case: until then it is not asked again
+            size, why = ask(pool, self._env)
+        finally:  # in any case: until then it is not asked again
+            self._post(Counted(pool.name, size, why))
 
 
-def ask(pool: PoolSpec, env: dict[str, str], *, timeout: float = TIMEOUT) -> int | None:
-    """Return the whole number that the check prints; None when it gives none, or cannot run."""
+def ask(pool: PoolSpec, env: dict[str, str], *, timeout: float = TIMEOUT) -> tuple[int | None, str]:
+    """Return the whole number that the check prints; None, and why, when it gives none."""
     try:
         with tempfile.TemporaryFile() as answer:
             code = _run(pool, env, answer, timeout)
             answer.seek(0)
             text = answer.read(64).strip()
-    except OSError:  # no room for a file, no process to be had, no such folder
-        return None
-    return int(text) if code == 0 and text.isdigit() else None
+    except OSError as problem:  # no room for a file, no process to be had, no such folder
+        return None, f"it cannot be run: {problem.strerror or problem}"
+    if code == 0 and text.isdigit():
+        return int(text), ""
+    if code == 0:
+        return None, f"it printed {text.decode(errors='replace')!r}"
+    return None, f"it took more than {timeout:g} s" if code is None else f"it ended with {code}"
 
 
-def _run(pool: PoolSpec, env: dict[str, str], answer: IO[bytes], timeout: float) -> int:
-    """Return what the check ended with; it and its children are gone then. Raises OSError."""
+def _run(pool: PoolSpec, env: dict[str, str], answer: IO[bytes], timeout: float) -> int | None:
+    """Return what the check ended with, None when it took too long. Raises OSError.
+
+    It and its children are gone then.
+    """
     check = subprocess.Popen(
         ["/bin/sh", "-c", pool.check],
         stdin=subprocess.DEVNULL,
@@ -88,7 +108,7 @@ def _run(pool: PoolSpec, env: dict[str, str], answer: IO[bytes], timeout: float)
     try:
         return check.wait(timeout)
     except subprocess.TimeoutExpired:
-        return -1
+        return None
     finally:
         _end_group(check)
 

@@ -20,8 +20,8 @@ from gascity.session.provider import SessionProvider
 
 
 def should_drain(state: SessionState, run: str) -> bool:
-    """Tell whether the incarnation `run`, which need not be the one that lives, should drain."""
-    return asked(state) and run == state.run
+    """Tell whether the incarnation `run` should drain: so should one that another has replaced."""
+    return asked(state) or run != state.run
 
 
 def living(provider: SessionProvider, session: str, agent: str) -> SessionState:

@@ -253,6 +253,7 @@ class Controller:
     def _counted(self, counted: Counted) -> None:
         if self._demand.take(counted.pool, counted.size):
             self._looks.want()
+        self._say((), self._demand.complaints(counted))
 
     def _looked(self, looked: Looked) -> None:
         was_lost = isinstance(self._looks.seen.get(looked.provider), Unseen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gascity.config.problems import ConfigProblems
 from gascity.controller.act import Outcome
@@ -46,10 +46,11 @@ class Acted:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A pool's check answered, or did not (None)."""
+    """A pool's check answered, or did not (None), because of `why`."""
 
     pool: str
     size: int | None
+    why: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

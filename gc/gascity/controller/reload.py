@@ -28,7 +28,7 @@ from gascity.controller.sources import UNSETTLED, signed
 from gascity.controller.workers import Workers
 from gascity.core.actions import Alert, Event, EventType
 from gascity.core.changes import Changes, changes, keeping
-from gascity.core.model import City
+from gascity.core.model import City, declared
 from gascity.errors import GascityError
 from gascity.session.provider import SessionProvider
 
@@ -70,7 +70,7 @@ class Reloads:
         self._recent: deque[tuple[int, dict[str, object]]] = deque(maxlen=RECENT)
         self._workers = Workers(few=1)
         self._told = ""
-        self._last: tuple[float, str] | None = None
+        self._last: tuple[float, str, Changes] | None = None
         self._reading = False
         self._again = False
         self._checking = False
@@ -190,10 +190,10 @@ class Reloads:
         if found or self.problem:
             event = Event(EventType.CITY_RELOADED, message=message, detail="\n".join(city.warnings))
             self._chronicle.record([event])
-            self._last = controller.now(), message
+            self._last = controller.now(), message, found
         elif self._last is not None:
-            at, last = self._last
-            message = f"nothing changed since {max(controller.now() - at, 0):.0f} s ago: {last}"
+            at, last, found = self._last
+            message = f"already read {max(controller.now() - at, 0):.0f} s ago: {last}"
         self.problem = self._told = ""
         self._chronicle.settle("city")
         return _document(message, found, (), city.warnings)
@@ -273,6 +273,9 @@ def _refuse(origin: Origin, current: City, city: City, is_open: frozenset[str]) 
     if city.name != current.name:
         message = f'the city is called "{current.name}" while its controller runs'
         raise refusal(path, ("workspace", "name"), message, RESTART)
+    if any(declared(current.desired)) and not any(declared(city.desired)):
+        message = "it declares no agents any more, while the city has some"
+        raise _as_problems(origin, message, "`gc stop` ends them all")
     if city.desired.city_id != current.desired.city_id:
         raise _as_problems(origin, f"the city is in another folder now: {city.root}", RESTART)
     for name in sorted(is_open):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gascity.agent import START_TIMEOUT, TIMEOUT
-from gascity.controller.change_requests import ChangeRequests, Late, Ready, silence
+from gascity.controller.change_requests import ChangeRequests, Late, Ready, silence, unwritten
 from gascity.controller.message_requests import MessageRequests, specs_of
 from gascity.controller.messages import Answer, Asked
 from gascity.controller.own_requests import OwnRequests
@@ -112,7 +112,12 @@ class Requests:
             views = [_discreet(view, controller) for view in controller.views]
             problem = controller.reloads.problem
             return status_document(
-                controller.city.name, os.getpid(), views, problem, controller.foreign
+                controller.city.name,
+                os.getpid(),
+                views,
+                problem,
+                controller.journal.behind,
+                controller.foreign,
             )
 
         self._wait(asked, ready, STATUS_PATIENCE, ready)
@@ -126,6 +131,12 @@ class Requests:
             for state in controller.sessions().values():
                 if isinstance(state.life, Alive):
                     stopped.add(state.meta.get(AGENT, ""))
+            if controller.leaving and controller.journal.behind:
+                return GascityError(
+                    f"all sessions have ended, but that is not written down:"
+                    f" {controller.journal.behind}",
+                    hint="the next `gc start` takes them for crashed",
+                )
             return {"stopped": sorted(stopped)} if controller.leaving else None
 
         def late() -> GascityError:
@@ -170,7 +181,7 @@ class Requests:
             if left():
                 return None
             if controller.journal.behind:
-                return _unwritten(controller, specs, "stopped, but the next controller starts them")
+                return unwritten(controller, specs, "stopped, but the next controller starts them")
             return {"stopped": [spec.name for spec in specs]}
 
         def late() -> GascityError:
@@ -222,7 +233,7 @@ class _Restart:
         if not all(standings):
             return None
         if self._controller.journal.behind:
-            return _unwritten(self._controller, self._specs, "up, but that is not written down")
+            return unwritten(self._controller, self._specs, "up, but that is not written down")
         return {"restarted": [spec.name for spec in self._specs]}
 
     def late(self) -> GascityError:
@@ -259,12 +270,3 @@ def _discreet(view: AgentView, controller: Controller) -> AgentView:
     if not view.reason:
         return view
     return replace(view, reason=controller.conceal(view.name, view.reason))
-
-
-def _unwritten(controller: Controller, specs: Sequence[AgentSpec], done: str) -> GascityError:
-    """Say that something was done and is not written down: a new controller undoes it."""
-    names = ", ".join(spec.name for spec in specs)
-    return GascityError(
-        f"{names}: {done}: {controller.journal.behind}",
-        hint="it is written as soon as that is possible; `gc doctor` looks at the folder",
-    )

@@ -13,11 +13,13 @@ def status_document(
     controller_pid: int | None,
     views: Iterable[AgentView],
     config_problem: str = "",
+    journal_problem: str = "",
     foreign: Iterable[tuple[str, str]] = (),
 ) -> dict[str, object]:
     """Return the state of a city as plain JSON values. Its keys are a promise to scripts.
 
-    `config_problem` says why the controller keeps a city that is older than its file. `foreign` are
+    `config_problem` says why the controller keeps a city that is older than its file,
+    `journal_problem` why what happens is not written down at the moment. `foreign` are
     sessions with a name like ours, by provider, that this city did not make.
     """
     return {
@@ -26,6 +28,7 @@ def status_document(
             "running": controller_pid is not None,
             "pid": controller_pid,
             "config_problem": config_problem or None,
+            "journal_problem": journal_problem or None,
         },
         "agents": [asdict(view) for view in views],
         "foreign": [{"provider": provider, "session": name} for provider, name in foreign],

@@ -41,7 +41,8 @@ class Start:
 class Stop:
     """End the session and all its processes; also clears away one that has ended.
 
-    One that can wait is `gentle`: it is decided on again when its turn comes.
+    `run` is the incarnation that ends. One that can wait is `gentle`: it is decided on again when
+    its turn comes.
     """
 
     session: str
@@ -49,6 +50,7 @@ class Stop:
     agent: str
     why: str
     gentle: bool = False
+    run: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def _start(
     start = Start(spec, why, ended_run=state.run if state is not None else "")
     if state is None or isinstance(state.life, Exited):
         return Decision(memory, seen, (start,), events)
-    clear = Stop(spec.session, spec.provider, spec.name, why)
+    clear = Stop(spec.session, spec.provider, spec.name, why, run=state.run)
     return Decision(memory, seen, (clear, start), events)
 
 
@@ -100,7 +100,9 @@ def _verdict(spec: AgentSpec, memory: AgentMemory, now: float) -> restarts.Verdi
 def _quarantined(
     spec: AgentSpec, state: SessionState | None, memory: AgentMemory, until: float
 ) -> Decision:
-    why = f"{_past(memory)}, too often: {spec.restarts.max_restarts} restarts are used up"
+    most = spec.restarts.max_restarts
+    used = "1 restart is" if most == 1 else f"{most} restarts are"
+    why = f"{_past(memory)}, too often: {used} used up"
     quiet = memory.quarantined
     memory = replace(memory, quarantined=True)
     seen = view(spec, memory, State.QUARANTINED, why, state, next_at=until)

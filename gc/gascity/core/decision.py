@@ -79,7 +79,7 @@ def stopped(
     seen = view(spec, memory, wish.state, wish.why, state)
     if state is None:
         return Decision(memory, seen)
-    stop = Stop(spec.session, spec.provider, spec.name, wish.why)
+    stop = Stop(spec.session, spec.provider, spec.name, wish.why, run=state.run)
     return Decision(replace(memory, counted=state.run), seen, (stop,))
 
 
@@ -93,7 +93,7 @@ def replaced(
 ) -> Decision:
     """Put a new incarnation in the place of one that lives."""
     memory = replace(memory, counted=state.run, drain_since=None)
-    stop = Stop(spec.session, spec.provider, spec.name, why, gentle)
+    stop = Stop(spec.session, spec.provider, spec.name, why, gentle, state.run)
     seen = view(spec, memory, State.STARTING, why, None)
     return Decision(memory, seen, (stop, Start(spec, why)))
 

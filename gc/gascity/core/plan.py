@@ -82,10 +82,24 @@ def plan(
         decided[spec.session] if spec.session in decided else settled[spec.session].decision
         for spec, _ in wished
     ]
-    decisions += [
-        orphan(state, provider, desired, memory, now)
-        for provider, state in orphans(desired, observed)
-    ]
+    strays = list(orphans(desired, observed))
+    wish_of = {spec.session: wish for spec, wish in wished} if strays else {}
+    for provider, state in strays:
+        spec = AgentSpec(state.name, state.name, provider, "", "", ".", fingerprint="")
+        shown = observed.shown.get(state.name)
+        rolls = turns.may_roll(spec)
+        decision = orphan(
+            state,
+            provider,
+            desired,
+            memory,
+            now,
+            wish=wish_of.get(state.name),
+            rolls=rolls,
+            shown=shown,
+        )
+        turns.took(spec, decision)
+        decisions.append(decision)
     strangers = foreign(desired, observed)
     memory, met = told_of(strangers, observed, memory)
     result = _gather(decisions, memory, _kept(desired, observed, memory), desired)
@@ -184,6 +198,7 @@ def _gather(
                 provider=after.provider,
                 drain_since=after.drain_since,
                 orphan_since=after.orphan_since,
+                rolling=after.rolling,
             )
         decided[session] = after
     agents = {**kept, **decided}

@@ -11,15 +11,17 @@ from dataclasses import replace
 
 from gascity.core.actions import Event, EventType
 from gascity.core.decide import decide
-from gascity.core.decision import Decision, Surplus, Unwanted, Wish, lives, view
+from gascity.core.decision import Decision, Surplus, Unwanted, Wanted, Wish, lives, view
 from gascity.core.memory import AgentMemory, Memory
-from gascity.core.model import AgentSpec, Desired, PoolSpec, declared
+from gascity.core.model import AgentSpec, Desired, OnDrift, PoolSpec, declared
 from gascity.core.naming import session_prefix
-from gascity.core.observed import AGENT, CITY_ID, Observed, Seen, SessionState
+from gascity.core.observed import AGENT, CITY_ID, Observed, Seen, SessionState, Shown
 from gascity.core.views import State
 from gascity.core.wishes import ENDING
+from gascity.screens.reading import Kind
 
 PATIENCE = 1.0  # between the first look at an orphan and its end
+ATTACHED = 120.0  # seconds for which somebody who is attached to one is waited for
 UNDECLARED = "it is no longer in the city file"
 
 
@@ -66,35 +68,85 @@ def told_of(
 
 
 def orphan(
-    state: SessionState, provider: str, desired: Desired, memory: Memory, now: float
+    state: SessionState,
+    provider: str,
+    desired: Desired,
+    memory: Memory,
+    now: float,
+    *,
+    wish: Wish | None = None,
+    rolls: bool = True,
+    shown: Shown | None = None,
 ) -> Decision:
-    """End a session that is no longer declared; a pool's former member drains first."""
+    """End a session that is no longer declared; a pool's former member drains first.
+
+    An agent that is `wish`ed for moves to another provider: it is treated as one whose
+    configuration changed, `rolls` when it may, and `shown` is what it is doing. Somebody who is
+    attached is waited for in any case.
+    """
     agent = state.meta.get(AGENT, state.name)
     spec = AgentSpec(agent, state.name, provider, "", "", ".", fingerprint="")
-    known = replace(memory.of(state.name), rolling="")
+    moved = None
+    if isinstance(wish, Wanted):
+        moved = next((one for one in declared(desired) if one.session == state.name), None)
+    known = memory.of(state.name) if moved else replace(memory.of(state.name), rolling="")
     if lives(state):  # nobody may start the agent elsewhere while this provider is silent
         known = replace(known, run=state.run, provider=provider)
     since = min(known.orphan_since, now) if known.orphan_since is not None else now
-    if not desired.ending and now < since + PATIENCE:
-        remembered = replace(known, orphan_since=since)
-        why = f"{UNDECLARED}; it is looked at once more before it is stopped"
-        seen = view(spec, known, State.DRAINING, why, state, next_at=since + PATIENCE)
-        return Decision(remembered, seen, wake_at=since + PATIENCE)
+    waits = "" if desired.ending else _waits(moved, state, known, since, now, shown, rolls=rolls)
+    if waits:
+        until = since + PATIENCE if now < since + PATIENCE else now + PATIENCE
+        seen = view(spec, known, State.DRAINING, waits, state, next_at=None)
+        return Decision(replace(known, orphan_since=since), seen, wake_at=until)
     decision = decide(
         spec,
-        _wish(agent, desired),
+        _wish(agent, moved, desired),
         state,
         AgentMemory(drain_since=known.drain_since),
         city_id=desired.city_id,
         now=now,
     )
-    remembered = replace(known, drain_since=decision.memory.drain_since, orphan_since=since)
+    remembered = replace(
+        known,
+        drain_since=decision.memory.drain_since,
+        orphan_since=since,
+        rolling=state.run if moved else "",
+    )
     return replace(decision, memory=remembered, events=())
 
 
-def _wish(agent: str, desired: Desired) -> Wish:
+def _waits(
+    moved: AgentSpec | None,
+    state: SessionState,
+    known: AgentMemory,
+    since: float,
+    now: float,
+    shown: Shown | None,
+    *,
+    rolls: bool,
+) -> str:
+    """Say why a session that no agent accounts for is not ended now."""
+    why = f"it moves to {moved.provider}" if moved else UNDECLARED
+    if now < since + PATIENCE:
+        return f"{why}; it is looked at once more before it is stopped"
+    if not lives(state) or known.recycle == state.run != "":
+        return ""
+    if moved and moved.on_drift is OnDrift.NOTIFY:
+        return f"{why}; `gc restart {moved.name}` does it"
+    works = moved and shown and shown.run == state.run and shown.reading.kind is Kind.WORKING
+    busy = "somebody is attached" if state.attached else "it is working" if works else ""
+    if busy and now < since + (moved.drift_patience if moved else ATTACHED):
+        return f"{why}; {busy}, so it waits"
+    return "" if rolls or known.rolling == state.run else f"{why}; others are replaced first"
+
+
+def _wish(agent: str, moved: AgentSpec | None, desired: Desired) -> Wish:
     if desired.ending:
         return ENDING
+    if moved is not None:
+        why = f"it moves to {moved.provider}"
+        drains = moved.on_drift is OnDrift.DRAIN
+        return Surplus(why, moved.drain_timeout) if drains else Unwanted(State.STOPPED, why)
     pool = _former_pool(agent, desired)
     if pool is None:
         return Unwanted(State.STOPPED, UNDECLARED)

@@ -163,7 +163,12 @@ def test_an_agent_is_told_to_drain_when_its_own_run_is_asked(bench: Bench) -> No
     running.ask("drain", agents=["mayor"])
 
     assert running.ask("drain_check", session=SESSION, agent="mayor", run=run)["drain"]
-    assert not running.ask("drain_check", session=SESSION, agent="mayor", run="earlier")["drain"]
+
+
+def test_what_is_left_of_an_earlier_incarnation_is_told_to_finish(bench: Bench) -> None:
+    running = lived(bench, "mayor")
+
+    assert running.ask("drain_check", session=SESSION, agent="mayor", run="earlier")["drain"]
 
 
 def test_nobody_acknowledges_what_was_not_asked(bench: Bench) -> None:

@@ -35,7 +35,7 @@ def test_a_whole_number_of_a_check_that_ends_well_counts(
 
 
 def test_a_check_that_hangs_is_given_up(tmp_path: Path) -> None:
-    assert ask(pool(tmp_path, "sleep 1000 & echo 2; wait"), {}, timeout=0.2) is None
+    assert ask(pool(tmp_path, "sleep 1000 & echo 2; wait"), {}, timeout=0.2)[0] is None
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EMFILE])
@@ -62,3 +62,18 @@ def test_a_pool_is_asked_again_once_the_system_has_room(
     eventually(lambda: posted == [Counted("crew", None), Counted("crew", 2)])
     assert demand.take("crew", 2)
     assert demand.sizes == {"crew": 2}
+
+
+def test_a_check_that_gives_no_number_is_told_once_for_each_reason(tmp_path: Path) -> None:
+    posted: list[Message] = []
+    demand = Demand({}, Workers(), posted.append)
+
+    first = demand.complaints(Counted("crew", None, "it ended with 3"))
+    again = demand.complaints(Counted("crew", None, "it ended with 3"))
+    other = demand.complaints(Counted("crew", None, "it printed 'lots'"))
+
+    assert [alert.key for alert in (*first, *again, *other)] == ["pool:crew", "pool:crew"]
+    assert demand.complaints(Counted("crew", 2)) == []
+    assert demand.complaints(Counted("crew", None, "it printed 'lots'"))
+    assert ask(pool(tmp_path, "echo lots; exit 3"), {}) == (None, "it ended with 3")
+    assert ask(pool(tmp_path, "echo lots"), {}) == (None, "it printed 'lots'")

@@ -601,3 +601,16 @@ def test_who_came_a_moment_before_a_change_is_not_cut_off(town: Town) -> None:
     eventually(lambda: town.pids()["b"] != before["b"])
     eventually(lambda: "attached" in running.ask("status")["agents"][0]["reason"])
     assert town.pids()["a"] == before["a"]
+
+
+def test_a_file_without_agents_does_not_end_a_city_that_has_some(town: Town) -> None:
+    town.write(entry("a"))
+    running = town.run()
+    eventually(up(running, "a"))
+    before = town.pids()
+
+    town.write()
+
+    (event,) = eventually(lambda: running.told(EventType.CITY_REJECTED))
+    assert "no agents any more" in event.message
+    assert town.pids() == before

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from gascity.core import silence
 from gascity.core.actions import Alert, Drain, EventType, Start, Stop, Undrain
-from gascity.core.memory import Memory, drain, undrain
-from gascity.core.model import AgentSpec, Desired, PoolSpec
+from gascity.core.memory import Memory, drain, recycle, undrain
+from gascity.core.model import AgentSpec, Desired, OnDrift, PoolSpec
 from gascity.core.observed import (
     AGENT,
     CITY_ID,
@@ -175,3 +175,69 @@ def test_a_pool_lets_go_of_a_member_that_does_nothing_before_one_at_work() -> No
     )
 
     assert [a.agent for a in result.actions if isinstance(a, Drain)] == ["crew-1"]
+
+
+def moving(state: SessionState, memory: Memory, now: float, spec: AgentSpec) -> Plan:
+    desired = Desired("c", CITY, (spec,), drift_parallel=1)
+    seen = {"here": Seen({state.name: state}), "there": Seen()}
+    return plan(desired, Observed(seen), memory, now)
+
+
+def test_who_moves_to_another_provider_is_treated_as_gently_as_who_changed() -> None:
+    spec = replace(agent("a"), provider="there", drift_patience=60.0)
+    watched = replace(session("a"), attached=1)
+
+    first = moving(watched, Memory(), NOW, spec)
+    later = moving(watched, first.memory, NOW + 30, spec)
+    assert (first.actions, later.actions) == ((), ())
+    assert any("somebody is attached" in view.reason for view in later.views)
+
+    done = moving(watched, later.memory, NOW + 61, spec)
+    assert stops(done) == ["a"]
+    assert "moves to there" in next(a.why for a in done.actions if isinstance(a, Stop))
+
+
+def test_who_is_only_to_be_told_does_not_move_until_a_person_wants_it() -> None:
+    spec = replace(agent("a"), provider="there", on_drift=OnDrift.NOTIFY)
+    first = moving(session("a"), Memory(), NOW, spec)
+    later = moving(session("a"), first.memory, NOW + 10_000, spec)
+    assert later.actions == ()
+
+    asked = recycle(later.memory, "gc-c-a", "r-a")
+    assert stops(moving(session("a"), asked, NOW + 10_001, spec)) == ["a"]
+
+
+def test_who_moves_may_drain_first() -> None:
+    spec = replace(agent("a"), provider="there", on_drift=OnDrift.DRAIN)
+    first = moving(session("a"), Memory(), NOW, spec)
+
+    later = moving(session("a"), first.memory, NOW + 2, spec)
+
+    assert [type(action) for action in later.actions] == [Drain]
+
+
+def test_they_move_a_few_at_a_time() -> None:
+    specs = tuple(replace(agent(name), provider="there") for name in ("a", "b", "c"))
+    desired = Desired("c", CITY, specs, drift_parallel=1)
+    seen = {"here": Seen({s.name: s for s in map(session, "abc")}), "there": Seen()}
+    first = plan(desired, Observed(seen), Memory(), NOW)
+
+    later = plan(desired, Observed(seen), first.memory, NOW + 2)
+
+    assert stops(later) == ["a"]
+
+
+def test_somebody_who_is_attached_to_an_orphan_is_waited_for() -> None:
+    watched = replace(session("a"), attached=1)
+    nobody = Desired("c", CITY)
+    first = look(nobody, watched)
+
+    assert look(nobody, watched, memory=first.memory, now=NOW + 100).actions == ()
+    assert stops(look(nobody, watched, memory=first.memory, now=NOW + 121)) == ["a"]
+
+
+def test_a_stop_says_which_incarnation_ends() -> None:
+    (stop,) = look(replace(CHAIN, ending=True, agents=(agent("db"),)), session("db")).actions
+
+    assert isinstance(stop, Stop)
+    assert stop.run == "r-db"
