@@ -14,9 +14,12 @@ import select
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
+from gascity.screens.rules import Talk
 from gascity.session.provider import Delivery, Receipt
 from gascity.session.text import message as text_of
+from gascity.session.text import spoken as defused
 from gascity.session.unread import unread
 
 AT_ONCE = 4096  # up to here a pipe takes all or nothing by itself (PIPE_BUF)
@@ -26,6 +29,15 @@ MOST = 1024 * 1024  # the largest a pipe may be made without special rights
 def message(text: str) -> bytes:
     """Return a text as it goes in, with one newline last."""
     return text_of(text).encode("utf-8", errors="replace") + b"\n"
+
+
+def spoken(text: str, talk: Talk, *, raw: bool = False) -> str:
+    """Return a text in which nothing acts as a command of a backend, unless it is `raw`.
+
+    A program reads its input line by line, so each line is looked at. A tab is no key here.
+    """
+    talk = replace(talk, tab="\t")
+    return "\n".join(defused(line, talk, raw=raw) for line in text_of(text).split("\n"))
 
 
 def deliver(path: str, text: str, *, deadline: float) -> Receipt:

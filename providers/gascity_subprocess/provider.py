@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from gascity.core.model import SessionConfig
-from gascity.core.observed import Alive, SessionState
+from gascity.core.observed import BACKEND, Alive, SessionState
 from gascity.errors import (
     GascityError,
     NotSupported,
@@ -174,15 +174,17 @@ class Provider(SessionProvider):
         self, name: str, text: str, *, timeout: float, wait: bool = False, raw: bool = False
     ) -> Receipt:
         """Write the text as one message to the session's input; see `pipe.deliver`."""
-        del wait, raw  # it waits for room in the input anyway, and no words are commands here
+        del wait  # it waits for room in the input anyway
         begun = time.monotonic()
         deadline = begun + timeout
         kept = self._find(name, timeout=timeout)
         if kept is None or not kept.alive:
             return Receipt(Delivery.ABSENT)
+        talk = self.context.screens.of(kept.meta.get(BACKEND, "")).talk
+        words = pipe.spoken(text, talk, raw=raw)
         try:
             with session_lock(self.context.state_dir, name, deadline - time.monotonic()):
-                receipt = pipe.deliver(self._file(name, layout.INPUT), text, deadline=deadline)
+                receipt = pipe.deliver(self._file(name, layout.INPUT), words, deadline=deadline)
         except SessionBusy as problem:
             return Receipt(Delivery.REFUSED, problem.message)
         return replace(receipt, elapsed=time.monotonic() - begun)

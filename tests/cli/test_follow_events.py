@@ -154,7 +154,7 @@ def test_it_ends_when_nobody_reads_any_more(city: City, runs: bool) -> None:
         city.start()
 
     done = subprocess.run(
-        ["bash", "-c", f"{GC} events -f | head -n 2"],
+        ["bash", "-c", f"{GC} events -f | head -n 2; exit ${{PIPESTATUS[0]}}"],
         cwd=city.folder,
         env=city.environment(),
         capture_output=True,
@@ -163,8 +163,26 @@ def test_it_ends_when_nobody_reads_any_more(city: City, runs: bool) -> None:
         check=False,
     )
 
+    assert done.returncode == 0
     assert done.stdout.count("held") == 2
     assert done.stderr in ("", WAITING)
+
+
+@pytest.mark.parametrize("words", ["events -n 0", "events -n 0 --json", "events", "--help"])
+def test_a_reader_that_has_had_enough_is_no_failure(city: City, words: str) -> None:
+    write(city, 2000)
+
+    done = subprocess.run(
+        ["bash", "-c", f"{GC} {words} | head -n 0; exit ${{PIPESTATUS[0]}}"],
+        cwd=city.folder,
+        env=city.environment(),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_an_older_controller_that_cannot_tell_is_done_without(city: City, tmp_path: Path) -> None:

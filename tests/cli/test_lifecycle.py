@@ -226,7 +226,7 @@ def test_restart_without_a_controller_says_that_none_runs(city: City) -> None:
 def test_a_crash_loop_ends_in_quarantine_with_one_alert(make_city: MakeCity) -> None:
     city = make_city(
         HEAD
-        + 'max_restarts = 2\n[alerts]\ncommand = "cat >> alerts; echo >> alerts"\n'
+        + 'max_restarts = 2\n[alerts]\ncommand = "cat >> alerts"\n'
         + '[[agents]]\nname = "bad"\nstart_command = "echo no luck; exit 3"\n'
         + '[[agents]]\nname = "good"\nstart_command = "sleep 1000"\n'
     )
@@ -240,6 +240,7 @@ def test_a_crash_loop_ends_in_quarantine_with_one_alert(make_city: MakeCity) -> 
     assert agent["next_at"] is not None
     assert city.agents()["good"]["state"] == "ready"
     assert len(alerts) == 1
+    assert (city.folder / "alerts").read_text().endswith("}\n")
     assert '"agent": "bad"' in alerts[0]
     assert "no luck" in city.ok("peek", "bad")
 

@@ -13,6 +13,7 @@ from tests.docs.conftest import ROOT
 
 from gascity.cli.commands import _typer
 from gascity.config.backends import presets
+from gascity.core.actions import EventType
 from gascity.core.views import State
 from gascity.errors import Exit
 
@@ -88,6 +89,21 @@ def test_the_states_on_the_page_are_those_of_the_program() -> None:
     told = sections()["status"]
 
     assert all(f"`{state}`" in told for state in State)
+
+
+def test_the_events_on_the_page_are_those_of_the_program() -> None:
+    text = (REFERENCE / "events.md").read_text("utf-8")
+    told = re.findall(r"^\| `([^`]+)` \| [A-Z].*\. \|$", text, re.MULTILINE)
+
+    assert sorted(told) == sorted(EventType)
+
+
+def test_every_command_is_in_the_readme() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    table = text.partition("## Commands")[2].partition("##")[0]
+    told = set(re.findall(r"`gc ([a-z-]+)", table))
+
+    assert told == {name.partition(" ")[0] for name in commands()}
 
 
 def test_every_backend_is_in_the_howto() -> None:

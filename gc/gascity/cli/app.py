@@ -18,6 +18,7 @@ def main() -> int:
     from gascity.cli import quick
 
     _have_streams()
+    code: int | None = None
     try:
         code = quick.answer(sys.argv[1:])
         code = code if code is not None else _long_way()
@@ -28,9 +29,9 @@ def main() -> int:
         return quick.exit_code(problem)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
-    except BrokenPipeError:
+    except BrokenPipeError:  # whoever reads our output has had enough of it
         _stop_writing()
-        return Exit.FAILED
+        return code or Exit.OK
     except OSError as problem:
         what = f": {problem.filename}" if problem.filename else ""
         sys.stderr.write(f"error: {problem.strerror or problem}{what}\n")
@@ -56,4 +57,9 @@ def _stop_writing() -> None:
 def _long_way() -> int:
     from gascity.cli.commands import app
 
-    return app(standalone_mode=False) or Exit.OK
+    try:
+        return app(standalone_mode=False) or Exit.OK
+    except SystemExit as end:  # what the framework makes of a reader that left
+        if isinstance(end.__context__, BrokenPipeError):
+            raise end.__context__ from None
+        raise

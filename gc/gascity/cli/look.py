@@ -103,7 +103,7 @@ def peek(
         typer.Option("--colour", "--color", "-c", help="With its colours, where they are known."),
     ] = False,
 ) -> int:
-    """Show the last lines of an agent; also after it ended."""
+    """Show the last lines of an agent; also after it crashed."""
     from gascity.agent import TIMEOUT
 
     spec, provider = reach(context.obj, agent)

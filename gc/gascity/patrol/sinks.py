@@ -1,7 +1,7 @@
 """Where alerts go.
 
-The command gets the alert as JSON on its standard input: never as arguments, which everybody on
-the machine can read.
+The command gets the alert as one line of JSON on its standard input: never as
+arguments, which everybody on the machine can read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def send(settings: AlertSettings, alert: Alert, *, city: str, root: str) -> bool
     try:
         done = subprocess.run(
             ["/bin/sh", "-c", settings.command],
-            input=json.dumps(body).encode(),
+            input=json.dumps(body).encode() + b"\n",
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd=root,

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from tests.integration.subprocess.conftest import LIMIT, City
 
+from gascity.config.screens import shipped
+from gascity.core.observed import BACKEND
 from gascity.errors import NotSupported
+from gascity.screens.rules import RuleBook, Rules
 from gascity.session.provider import Delivery
 from gascity.testing.eventually import eventually
 
@@ -67,6 +71,29 @@ def test_a_program_that_closed_its_input_refuses(city: City) -> None:
     )
 
     assert told
+
+
+@pytest.mark.parametrize(
+    ("backend", "raw", "shown"),
+    [
+        ("demo", False, "[nudge] /crash\nnow\n[nudge]  /exit\t1"),
+        ("demo", True, "/crash\nnow\n /exit\t1"),
+        ("", False, "/crash\nnow\n /exit\t1"),
+    ],
+)
+def test_a_command_of_the_backend_is_made_harmless_unless_it_is_raw(
+    city: City, backend: str, raw: bool, shown: str
+) -> None:
+    provider = city.provider()
+    book = RuleBook({"demo": shipped("demo") or Rules()})
+    provider.context = replace(provider.context, screens=book)
+    config = replace(city.config("exec cat"), meta={BACKEND: backend} if backend else {})
+    provider.start("a", config, timeout=LIMIT)
+
+    told = provider.nudge("a", "/crash\x1b\r\nnow\n /exit\t1", timeout=LIMIT, raw=raw)
+
+    assert (told.delivery, told.text) == (Delivery.SUBMITTED, shown)
+    eventually(lambda: provider.peek("a", 0, timeout=LIMIT) == shown)
 
 
 def test_keys_are_typed_and_ctrl_c_interrupts(city: City) -> None:
