@@ -24,19 +24,20 @@ NOW = time.time()
 def past(make_city: MakeCity) -> City:
     """Return a city that does not run, with fourteen events in its journal."""
     city = make_city(HEAD + SLEEPERS + CREW + ALL)
+    now = time.time()
     write(
         city,
-        (NOW - 7200, Event(EventType.CONTROLLER_STARTED)),
-        *((NOW - 3600, Event(EventType.SESSION_STARTED, name, f"gc-{name}")) for name in "abc"),
-        (NOW - 3600, Event(EventType.SESSION_STARTED, "rigs/all")),
-        *((NOW - 600, Event(EventType.AGENT_HELD, f"crew-{n}")) for n in (1, 2, 9)),
-        (NOW - 600, Event(EventType.SESSION_CRASHED, "gone", message="status 3")),
-        *((NOW - 600, Event(EventType.AGENT_HELD, name)) for name in ("old-1", "old-2", "x/far")),
+        (now - 7200, Event(EventType.CONTROLLER_STARTED)),
+        *((now - 3600, Event(EventType.SESSION_STARTED, name, f"gc-{name}")) for name in "abc"),
+        (now - 3600, Event(EventType.SESSION_STARTED, "rigs/all")),
+        *((now - 600, Event(EventType.AGENT_HELD, f"crew-{n}")) for n in (1, 2, 9)),
+        (now - 600, Event(EventType.SESSION_CRASHED, "gone", message="status 3")),
+        *((now - 600, Event(EventType.AGENT_HELD, name)) for name in ("old-1", "old-2", "x/far")),
         (
-            NOW - 5,
+            now - 5,
             Event(EventType.SESSION_CRASHED, "a", "gc-a", "r1", "two\n lines\x1b[2J 東京", "d"),
         ),
-        (NOW - 5, Event(EventType.CONTROLLER_STOPPED, message="it got SIGINT")),
+        (now - 5, Event(EventType.CONTROLLER_STOPPED, message="it got SIGINT")),
     )
     return city
 
@@ -122,8 +123,8 @@ def test_only_what_is_asked_for_is_shown(
 
 
 def test_a_time_can_be_given_with_and_without_a_zone(inside: Inside, past: City) -> None:
-    local = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(NOW - 60))
-    world = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(NOW - 60))
+    local = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() - 60))
+    world = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 60))
 
     for when in (local, world):
         assert numbers(
@@ -186,7 +187,7 @@ def test_a_broken_city_file_hides_no_history(inside: Inside, past: City) -> None
 
 def test_numbers_that_are_gone_are_told(inside: Inside, past: City) -> None:
     journal = Journal(str(past.state / "city.db"))
-    journal.trim(NOW, 3000.0, 100)
+    journal.trim(time.time(), 3000.0, 100)
     journal.close()
 
     done = inside("-C", str(past.folder), "events", "--json", "--since", "3")
