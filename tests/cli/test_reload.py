@@ -14,7 +14,7 @@ from tests.cli.conftest import HEAD, SLEEPERS, City, MakeCity
 from gascity.testing.eventually import eventually
 
 LIMIT = 20.0
-LAST = "nothing changed since [0-9]+ s ago: "
+LAST = "already read [0-9]+ s ago: "
 DEMO = '[[agents]]\nname = "talker"\nprovider = "demo"\nprompt_template = "talker.md"\n'
 
 
