@@ -135,3 +135,9 @@ class Unanswered(Unreachable):
     """Somebody is there, and does not answer."""
 
     exit_code = Exit.TIMED_OUT
+
+
+class HungUp(Unanswered):
+    """Somebody was there, and ended before the answer; what was asked may have been done."""
+
+    exit_code = Exit.NOT_RUNNING

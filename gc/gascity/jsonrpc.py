@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gascity import unixsocket
-from gascity.errors import RemoteError, Unanswered, Unreachable
+from gascity.errors import HungUp, RemoteError, Unanswered, Unreachable
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -137,7 +137,8 @@ class Client:
         """Return the answer's result.
 
         Raises Unreachable when nobody is there, Unanswered when somebody is but gives no answer
-        within `timeout` seconds, and RemoteError when the answer is an error.
+        within `timeout` seconds, HungUp when they end before that, and RemoteError when the answer
+        is an error.
         """
         deadline = time.monotonic() + timeout
         if not self._lock.acquire(timeout=max(timeout, 0)):
@@ -147,6 +148,9 @@ class Client:
         except (FileNotFoundError, ConnectionRefusedError) as problem:
             self._drop()
             raise Unreachable(f"nobody listens on {self._path}") from problem
+        except (ConnectionResetError, BrokenPipeError) as problem:
+            self._drop()
+            raise HungUp(f"no answer on {self._path}: {_reason(problem)}") from problem
         except OSError as problem:
             self._drop()
             raise Unanswered(f"no answer on {self._path}: {_reason(problem)}") from problem

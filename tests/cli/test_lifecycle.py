@@ -214,6 +214,28 @@ def test_a_controller_that_does_not_answer_is_not_taken_for_none(city: City) -> 
     assert done.stderr.startswith("error: the controller of this city does not answer")
 
 
+@pytest.mark.parametrize("words", [["restart", "a"], ["stop", "a"], ["stop"]])
+def test_a_controller_that_is_killed_meanwhile_is_told_as_ended(
+    make_city: MakeCity, words: list[str]
+) -> None:
+    stubborn = "trap 'touch asked' TERM; while :; do sleep 0.1; done"
+    city = make_city(
+        HEAD.replace('"2s"', '"4s"') + f'[[agents]]\nname = "a"\nstart_command = "{stubborn}"\n'
+    )
+    pid = city.start()
+    asking = city.popen(*words)
+    eventually(lambda: list(city.folder.rglob("asked")), within=LIMIT)
+    os.kill(pid, signal.SIGKILL)
+    said, _ = asking.communicate(timeout=LIMIT)
+
+    if len(words) == 1:
+        assert (asking.returncode, said) == (0, "stopped 1 session; no controller was running\n")
+        assert not city.living()
+    else:
+        assert asking.returncode == 5
+        assert said.startswith("error: the controller of this city ended before it answered to ")
+
+
 def test_restart_without_a_controller_says_that_none_runs(city: City) -> None:
     done = city.gc("restart", "a")
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
+import os
 import random
+import sqlite3
 import tomllib
 from pathlib import Path
 
@@ -12,6 +16,7 @@ from tests.cli.conftest import HEAD, SLEEPERS, City, Inside, MakeCity
 
 from gascity import __version__
 from gascity.config.backends import presets
+from gascity.journal.store import Journal
 
 ROOT = Path(__file__).parents[2]
 SECRET = "sk-do-not-show-4711"
@@ -139,6 +144,51 @@ def test_doctor_finds_a_command_that_is_missing(make_city: MakeCity) -> None:
     assert [finding["name"] for finding in document if not finding["fine"]] == [
         "command no-such-program"
     ]
+
+
+def test_doctor_writes_where_the_state_is_kept(
+    city: City, inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = ["-C", str(city.folder), "doctor"]
+    assert f"state folder: {city.folder} can be written\n" in inside(*ask).stdout
+    city.state.mkdir()
+    assert f"state folder: {city.state} can be written\n" in inside(*ask).stdout
+
+    def full(_file: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    done = inside(*ask)
+
+    assert done.returncode == 3
+    said = f"FAIL  state folder: {city.state} cannot be written: No space left on device\n"
+    assert said in done.stdout
+    assert not list(city.state.glob("doctor-*"))
+
+
+@pytest.mark.parametrize("trouble", ["damaged", "newer", "folder"])
+def test_doctor_looks_into_the_journal(city: City, inside: Inside, trouble: str) -> None:
+    ask = ["-C", str(city.folder), "doctor"]
+    city.state.mkdir()
+    path = city.state / "city.db"
+    Journal(str(path)).close()
+    fine = inside(*ask)
+    if trouble == "newer":
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            db.execute("PRAGMA user_version = 99")
+    elif trouble == "damaged":
+        path.write_bytes(path.read_bytes()[:4096] + b"\xa5" * 4096 + path.read_bytes()[8192:])
+    else:
+        path.unlink()
+        path.mkdir()
+    before = path.read_bytes() if path.is_file() else b""
+    done = inside(*ask)
+
+    assert fine.returncode == 0
+    assert f"journal: {path} can be read and written\n" in fine.stdout
+    assert done.returncode == 3
+    assert f"FAIL  journal: {path} " in done.stdout
+    assert (path.read_bytes() if path.is_file() else b"") == before
 
 
 def test_version_is_that_of_the_package(city: City) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from gascity.errors import NotRunning, Unanswered, Unreachable
+from gascity.errors import HungUp, NotRunning, Unanswered, Unreachable
 
 PING_TIMEOUT = 10.0
 
@@ -16,7 +16,8 @@ def ask_controller(
     """Return the controller's answer; `state` is the city's `.gc` folder.
 
     Raises NotRunning when there is no controller, Unanswered when there is one that does not
-    answer, RemoteError when it says no. `stop` returns when the controller's process is gone.
+    answer, HungUp when it ends meanwhile, RemoteError when it says no. `stop` returns
+    when the controller's process is gone.
     """
     path = os.path.join(state, "controller.sock")
     nobody = NotRunning("no controller runs for this city", hint="`gc start --detach` starts one")
@@ -31,6 +32,11 @@ def ask_controller(
         answered = client.call(method, params, timeout=timeout)
         if method == "stop":
             client.wait_for_end(timeout=PING_TIMEOUT)
+    except HungUp as problem:
+        raise HungUp(
+            f"the controller of this city ended before it answered to {method}",
+            hint="what was asked may have been done, or a part of it; `gc status` tells",
+        ) from problem
     except Unanswered as problem:
         raise Unanswered(
             f"the controller of this city does not answer to {method}",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gascity.cli.city import Here
 from gascity.core.model import City, declared
 from gascity.errors import GascityError
+
+SAMPLE = 16 * 1024  # bytes that are written to see whether that can be
+SEARCHED = 10.0  # seconds for which the journal is searched for damage
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +29,7 @@ class Finding:
 
 
 def checkup(here: Here) -> list[Finding]:
-    """Return what was found; starts and changes nothing."""
+    """Return what was found; starts nothing and leaves all as it is."""
     version = ".".join(map(str, sys.version_info[:3]))
     findings = [Finding("python", sys.version_info >= (3, 11), version)]
     try:
@@ -32,12 +37,40 @@ def checkup(here: Here) -> list[Finding]:
     except GascityError as problem:
         return [*findings, Finding("city file", fine=False, says=problem.message.splitlines()[0])]
     findings.append(Finding("city file", fine=True, says=here.city_file))
-    return [*findings, _folder(city), *_providers(city), *_commands(city), _controller(here)]
+    findings += [_folder(here, city), *_journal(here)]
+    return [*findings, *_providers(city), *_commands(city), _controller(here)]
 
 
-def _folder(city: City) -> Finding:
-    fine = os.access(city.root, os.W_OK)
-    return Finding("state folder", fine, f"{city.root} {'can' if fine else 'cannot'} be written")
+def _folder(here: Here, city: City) -> Finding:
+    """Really write where the state is kept, or will be: rights do not tell of a full disk."""
+    folder = here.state if os.path.lexists(here.state) else city.root
+    try:
+        _write_and_remove(folder)
+    except OSError as problem:
+        why = problem.strerror or problem
+        return Finding("state folder", fine=False, says=f"{folder} cannot be written: {why}")
+    return Finding("state folder", fine=True, says=f"{folder} can be written")
+
+
+def _write_and_remove(folder: str) -> None:
+    with tempfile.NamedTemporaryFile(dir=folder, prefix="doctor-", buffering=0) as file:
+        if file.write(os.urandom(SAMPLE)) < SAMPLE:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(file.fileno())
+
+
+def _journal(here: Here) -> Iterator[Finding]:
+    from gascity.journal.damage import examine
+
+    path = os.path.join(here.state, "city.db")
+    if not os.path.lexists(path):
+        return
+    try:
+        examine(path, within=SEARCHED)
+    except GascityError as problem:
+        yield Finding("journal", fine=False, says=problem.message)
+    else:
+        yield Finding("journal", fine=True, says=f"{path} can be read and written")
 
 
 def _providers(city: City) -> Iterator[Finding]:

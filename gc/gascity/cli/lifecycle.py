@@ -16,7 +16,7 @@ from gascity.cli.detach import start_detached
 from gascity.cli.options import AgentNames, AsJson, complete_agents
 from gascity.cli.quick import STOP_TIMEOUT, print_stopped
 from gascity.cli.telling import told
-from gascity.errors import CityHeld, Exit, NotRunning
+from gascity.errors import CityHeld, Exit, HungUp, NotRunning
 
 if TYPE_CHECKING:
     from gascity.core.actions import Event
@@ -119,7 +119,7 @@ def _stop_city(here: Here) -> object:
     while True:
         try:
             return here.ask("stop", {}, timeout=STOP_TIMEOUT)
-        except NotRunning:
+        except (NotRunning, HungUp):  # what one that ended has not stopped, is stopped here
             from gascity.cli.alone import stop_city
 
             signal.signal(signal.SIGHUP, signal.SIG_IGN)  # our own terminal may be one that ends

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from gascity.cli import render
 from gascity.cli.ask import ask_controller
 from gascity.config.find import find_city
-from gascity.errors import Exit, GascityError, NotRunning, RemoteError, explain
+from gascity.errors import Exit, GascityError, HungUp, NotRunning, RemoteError, explain
 
 STATUS_TIMEOUT = 30.0
 STOP_TIMEOUT = 3600.0
@@ -83,6 +83,8 @@ def print_status(document: dict[str, object], *, as_json: bool) -> None:
 def _stop(folder: str) -> int | None:
     try:
         answered = _ask(folder, "stop", STOP_TIMEOUT)
+    except HungUp:
+        return None
     except RemoteError as problem:
         sys.stderr.write(explain(problem))
         return exit_code(problem)

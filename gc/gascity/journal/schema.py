@@ -104,7 +104,7 @@ def _prepare(db: sqlite3.Connection, path: str) -> None:
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute(f"PRAGMA journal_size_limit = {LARGEST_LOG}")
-    if _version(db, path) != SCHEMA:
+    if version(db, path) != SCHEMA:
         db.execute("BEGIN IMMEDIATE")
         try:
             _change(db, path)
@@ -117,24 +117,25 @@ def _prepare(db: sqlite3.Connection, path: str) -> None:
         db.execute(f"{statement} LIMIT 0")
 
 
-def _version(db: sqlite3.Connection, path: str) -> int:
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    if version > SCHEMA:
+def version(db: sqlite3.Connection, path: str) -> int:
+    """Return the format of a file; raises GascityError for one of a newer gc."""
+    (found,) = db.execute("PRAGMA user_version").fetchone()
+    if found > SCHEMA:
         raise GascityError(
-            f"{path} was written by a newer gc (format {version}, this one knows {SCHEMA})",
+            f"{path} was written by a newer gc (format {found}, this one knows {SCHEMA})",
             hint="use the newer gc, or move the file away to begin without its history",
         )
-    return int(version)
+    return int(found)
 
 
 def _change(db: sqlite3.Connection, path: str) -> None:
-    version = _version(db, path)
-    if version == 0 and db.execute("SELECT 1 FROM sqlite_master").fetchone():
+    found = version(db, path)
+    if found == 0 and db.execute("SELECT 1 FROM sqlite_master").fetchone():
         raise damaged(path, "it is a database of another program")
-    scripts = {0: (_NEW,), 1: (_FROM_1, _FROM_2), 2: (_FROM_2,)}.get(version, ())
+    scripts = {0: (_NEW,), 1: (_FROM_1, _FROM_2), 2: (_FROM_2,)}.get(found, ())
     for statement in ";".join(scripts).split(";"):
         db.execute(statement)
-    if version in (1, 2):
+    if found in (1, 2):
         db.executemany(
             "UPDATE event SET type = ? WHERE type = ?", [(new, old) for old, new in RENAMED.items()]
         )

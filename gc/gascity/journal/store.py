@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, fields
 from typing import Any
@@ -18,15 +17,14 @@ from typing import Any
 from gascity.core.actions import Alert, Event
 from gascity.core.memory import FRESH, AgentMemory, Memory
 from gascity.errors import GascityError
-from gascity.journal import schema, trimming
+from gascity.journal import damage, schema, trimming
 from gascity.journal.alerts import AlertBook
 from gascity.journal.events import Entry, EventLog
 from gascity.journal.nudges import NudgeQueue
-from gascity.journal.trouble import damaged, explained
+from gascity.journal.trouble import explained
 
 PATIENCE = 0.25  # for another process to finish writing; the loop must not wait longer
 CHECKED = 0.25  # seconds for which a file is searched for damage before it is used
-_STEPS = 10_000  # of SQLite's machine between two looks at the clock
 
 Happening = tuple[float, Event]  # with the time at which it happened
 
@@ -65,19 +63,7 @@ class Journal:
 
         Raises GascityError. What lies beyond the time is found when it is read.
         """
-        deadline = time.monotonic() + within
-        with explained(self._path):
-            self._db.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
-            try:
-                (found,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
-            except sqlite3.OperationalError as problem:
-                if problem.sqlite_errorname != "SQLITE_INTERRUPT":
-                    raise
-                found = "ok"
-            finally:
-                self._db.set_progress_handler(None, 0)
-        if found != "ok":
-            raise damaged(self._path, " ".join(str(found).split()))
+        damage.search(self._db, self._path, within=within)
         self._let_it_shrink()
 
     def record(self, at: float, events: Iterable[Event], memory: Memory) -> None:
