@@ -249,7 +249,7 @@ def test_a_crash_loop_ends_in_quarantine_with_one_alert(make_city: MakeCity) -> 
     city = make_city(
         HEAD
         + 'max_restarts = 2\n[alerts]\ncommand = "cat >> alerts"\n'
-        + '[[agents]]\nname = "bad"\nstart_command = "echo no luck; exit 3"\n'
+        + '[[agents]]\nname = "bad"\nstart_command = "echo no luck; sleep 0.1; exit 3"\n'
         + '[[agents]]\nname = "good"\nstart_command = "sleep 1000"\n'
     )
     city.ok("start", "--detach")

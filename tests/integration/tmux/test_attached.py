@@ -157,7 +157,7 @@ CONFIGS = {
 def test_a_persons_config_does_no_harm(city: City, tmp_path: Path, text: str) -> None:
     provider = with_config(city, tmp_path, text)
     provider.start("a", city.config(f"echo up; {SCRIBE}", meta={"KEY": "value"}), timeout=LIMIT)
-    provider.start("b", city.config("echo bye; exit 3"), timeout=LIMIT)
+    provider.start("b", city.config("echo bye; sleep 0.2; exit 3"), timeout=LIMIT)
     provider.close()
     eventually(lambda: not city.tmux("list-clients"))
 

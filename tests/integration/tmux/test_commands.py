@@ -143,7 +143,7 @@ def holds(path: Path, text: str) -> bool:
 
 def test_a_dead_pane_is_not_counted_as_running(city: City) -> None:
     provider = city.provider()
-    provider.start("a", city.config("echo bye; exit 3"), timeout=LIMIT)
+    provider.start("a", city.config("echo bye; sleep 0.2; exit 3"), timeout=LIMIT)
     eventually(lambda: city.ask("a", "#{pane_dead}") == "1")
 
     assert not provider.is_running("a", timeout=LIMIT)

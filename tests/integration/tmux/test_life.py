@@ -55,7 +55,9 @@ def test_a_start_whose_program_ends_before_it_is_ready_leaves_nothing(city: City
     hints = StartupHints(ready_prompt_prefix="> ")
 
     with pytest.raises(StartFailed) as caught:
-        provider.start("a", city.config("sleep 1000 & echo oops; exit 4", hints), timeout=LIMIT)
+        provider.start(
+            "a", city.config("sleep 1000 & echo oops; sleep 0.2; exit 4", hints), timeout=LIMIT
+        )
 
     assert "exited with status 4" in str(caught.value)
     assert caught.value.output == "oops"

@@ -67,7 +67,7 @@ def test_a_pane_that_somebody_scrolled_says_so(city: City) -> None:
 
 def test_a_program_that_ended_and_a_session_that_is_gone_are_not_alive(city: City) -> None:
     provider = city.provider()
-    provider.start("a", city.config("echo bye; exit 3"), timeout=LIMIT)
+    provider.start("a", city.config("echo bye; sleep 0.2; exit 3"), timeout=LIMIT)
     kept = terminal(provider, "a")
 
     eventually(lambda: not look(provider).alive)
