@@ -108,6 +108,14 @@ class Remind:
     why: str
 
 
+class Severity(StrEnum):
+    """How much a trouble matters: good to know, worth a look, or nothing goes on without one."""
+
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
 @dataclass(frozen=True, slots=True)
 class Alert:
     """Tell a person. `key` is equal for the same trouble of the same agent.
@@ -119,6 +127,7 @@ class Alert:
     agent: str
     text: str
     screen: str = ""
+    severity: Severity = Severity.CRITICAL
 
 
 SessionAction = Start | Stop | Drain | Undrain | Dismiss | Nudge

@@ -202,9 +202,26 @@ class DaemonSettings:
 
 @dataclass(frozen=True, slots=True)
 class AlertSettings:
-    """Whom to tell. `command` runs in a shell with the alert as JSON on its standard input."""
+    """Whom to tell, and how much of it. Durations in seconds.
+
+    `command` runs in a shell with the alert as JSON on its standard input. `webhook` is an address
+    that it is posted to, `apprise` are addresses of apprise, and `webhook_env` and `apprise_env`
+    name variables of the controller that hold them: they often are secrets. What is milder than
+    `least` is not told, and the end of a trouble only with `recovery`. The same trouble is not told
+    again within `repeat_after`, and at most `per_minute` alerts are; 0 means that all are.
+    """
 
     command: str = ""
+    webhook: str = ""
+    webhook_env: str = ""
+    apprise: tuple[str, ...] = ()
+    apprise_env: str = ""
+    desktop: bool = False
+    least: str = "warning"
+    recovery: bool = True
+    repeat_after: float = 60.0
+    per_minute: int = 20
+    timeout: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
