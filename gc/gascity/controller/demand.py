@@ -17,7 +17,7 @@ from typing import IO
 
 from gascity.controller.messages import Counted, Message
 from gascity.controller.workers import Workers
-from gascity.core.actions import Alert
+from gascity.core.alerts import Alert
 from gascity.core.model import PoolSpec
 
 TIMEOUT = 30.0

@@ -11,7 +11,8 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
 from gascity.controller.act import Outcome
-from gascity.core.actions import Alert, Event, EventType, Nudge, Remind, SessionAction
+from gascity.core.actions import Event, EventType, Nudge, Remind, SessionAction
+from gascity.core.alerts import Alert
 from gascity.core.model import Desired, declared
 from gascity.core.nudges import NudgeState, QueuedNudge
 from gascity.core.observed import NUDGED, STARTING, SessionState
