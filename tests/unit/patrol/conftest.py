@@ -18,17 +18,17 @@ from gascity.patrol.notice import Notice, NoticeKind
 LIMIT = 30.0
 
 
-def notice(text: str = "a needs a person", **more: Any) -> Notice:  # Any: fields of a notice
-    given: dict[str, Any] = {
-        "kind": NoticeKind.RAISED,
-        "city": "town",
-        "key": "dialog:gc-town-a",
-        "agent": "a",
-        "severity": Severity.CRITICAL,
-        "at": 2000.0,
-        "since": 1000.0,
-    }
-    return Notice(text=text, **given | more)
+def notice(
+    text: str = "a needs a person",
+    *,
+    kind: NoticeKind = NoticeKind.RAISED,
+    city: str = "town",
+    screen: str = "",
+) -> Notice:
+    """Return a notice of an agent `a`."""
+    return Notice(
+        kind, city, "dialog:gc-town-a", "a", Severity.CRITICAL, text, 2000.0, 1000.0, screen
+    )
 
 
 @dataclass(frozen=True, slots=True)

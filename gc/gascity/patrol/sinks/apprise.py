@@ -6,6 +6,7 @@ that one that hangs does not keep a notice from the others; a failure names them
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -63,6 +64,7 @@ def _need_it() -> None:
         import apprise  # noqa: F401, PLC0415
     except ImportError as problem:
         raise SinkFailed(f"it is not installed; {INSTALL}", hint=INSTALL) from problem
+    logging.getLogger("apprise").disabled = True  # it tells addresses
 
 
 def _hand_over(address: str, notice: Notice) -> None:

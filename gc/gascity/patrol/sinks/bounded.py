@@ -41,7 +41,7 @@ class Bounded:
                 failed[name] = f"did not answer within {self._timeout:g} s"
             else:
                 del self._left[name]
-        return dict(failed)
+        return {name: failed[name] for name in calls if name in failed}
 
 
 def _make(name: str, call: Call, failed: dict[str, str]) -> None:

@@ -1,7 +1,7 @@
 """Posting alerts to an address, as JSON.
 
-What may pass is tried again with growing pauses, as long as the time limit allows: nobody there, too
-many requests, a fault of the server. What does not pass, such as a refusal, fails at once. The
+What may pass is tried again with growing pauses, as long as the time limit allows: nobody there,
+too many requests, a fault of the server. What does not pass, such as a refusal, fails at once. The
 address is a secret: no message has it, and no other host is ever sent what was meant for it.
 """
 
@@ -103,10 +103,8 @@ def _given_up(last: _Again) -> str:
     return f"{last.why}{waits}; there is no time left to try again"
 
 
-def _try_once(
-    client: httpx.Client, url: httpx.URL, body: bytes, deadline: float
-) -> _Again | None:
-    """Post once, also where the same host says it moved to. Raises SinkFailed when that is final."""
+def _try_once(client: httpx.Client, url: httpx.URL, body: bytes, deadline: float) -> _Again | None:
+    """Post once, also where the same host says it moved to. Raises SinkFailed if that is final."""
     import httpx  # noqa: PLC0415  see above
 
     for _ in range(1 + MOST_MOVES):
