@@ -1,4 +1,4 @@
-"""`gc alerts`, `gc mute`, `gc unmute`: what a person should know of, and of whom nobody wants to."""
+"""`gc alerts`, `gc mute`, `gc unmute`: what a person should know of, and of whom not now."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ class Reloads:
             text = f"the city file was refused, and the city before it stays: {self.problem}"
             event = Event(EventType.CITY_REJECTED, message=self.problem, detail=problems.message)
             self._chronicle.record([event])
-            self._alarms.alarm(Alert("city", "", text, problems.message))
+            self._alarms.alarm(Alert("city", "", text, problems.message, Severity.WARNING))
         return _document(self.problem, Changes(), problems.problems, ())
 
 

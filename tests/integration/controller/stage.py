@@ -68,7 +68,7 @@ class Bench:
     screens: RuleBook = field(default_factory=RuleBook)
     daemon: DaemonSettings = QUICK
     clock: Clock | None = None
-    alerts: AlertSettings = AlertSettings()
+    alerts: AlertSettings = field(default_factory=AlertSettings)
 
     def run(self, *specs: AgentSpec) -> Running:
         city = City(
