@@ -271,3 +271,20 @@ def test_a_locked_journal_is_told(bench: Bench) -> None:
     other.execute("ROLLBACK")
     other.close()
     eventually(lambda: running.told(EventType.ALERT_RESOLVED))
+
+
+def test_a_sink_that_hangs_delays_nobody_and_is_told(bench: Bench) -> None:
+    bench.alerts = AlertSettings(command="cat >> told; exec sleep 1000", timeout=1.0)
+    running = bench.run(agent("bad"), agent("good"))
+    for _ in range(3):
+        eventually(up(running, "bad"))
+        bench.world.crash("gc-c-bad", code=3)
+    eventually(lambda: (bench.folder / "told").exists())
+    assert not running.told(EventType.ALERT_UNDELIVERED)
+
+    bench.world.crash("gc-c-good", code=3)
+
+    eventually(lambda: bench.world.starts.count("gc-c-good") == 2 and up(running, "good")())
+    (told,) = eventually(lambda: running.told(EventType.ALERT_UNDELIVERED))
+    assert told.message.startswith("alerts do not get through by command: ")
+    eventually(lambda: "sink:command" in {a["key"] for a in running.ask("status")["alerts"]})
