@@ -279,7 +279,7 @@ def test_a_sink_that_hangs_delays_nobody_and_is_told(bench: Bench) -> None:
     for _ in range(3):
         eventually(up(running, "bad"))
         bench.world.crash("gc-c-bad", code=3)
-    eventually(lambda: (bench.folder / "told").exists())
+    eventually((bench.folder / "told").exists)
     assert not running.told(EventType.ALERT_UNDELIVERED)
 
     bench.world.crash("gc-c-good", code=3)
