@@ -17,6 +17,7 @@ from gascity.cli import (
     look,
     nudges,
     screens,
+    service,
     setup,
     talk,
 )
@@ -62,6 +63,7 @@ _typer.callback()(_root)
 for module in (
     setup,
     lifecycle,
+    service,
     change,
     reloading,
     look,
