@@ -274,15 +274,19 @@ def test_no_secret_is_written_and_the_way_to_give_it_is_told(
     assert SECRET not in machine.unit().read_text() + done.stdout + done.stderr
     assert f"agents are passed MY_TOKEN: write them to {env_file}, mode 0600" in done.stdout
 
-    env_file.parent.mkdir(exist_ok=True)
     env_file.write_text(f"MY_TOKEN={SECRET}\n")
     env_file.chmod(0o644)
     again = machine.gc("service", "install", MY_TOKEN=SECRET)
 
     assert "agents are passed" not in again.stdout
     assert again.stderr == f"warning: others can read {env_file}; `chmod 600` it\n"
-    env_file.unlink()
-    env_file.parent.rmdir()
+
+
+def test_a_provider_that_the_service_will_not_choose_is_told(machine: Machine) -> None:
+    done = machine.gc("service", "install", GC_SESSION="subprocess")
+
+    assert done.returncode == 0
+    assert done.stderr.startswith("warning: the service does not see GC_SESSION of this shell;")
 
 
 def test_linger_is_hinted_at_where_it_is_off(machine: Machine) -> None:

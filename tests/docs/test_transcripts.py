@@ -17,6 +17,7 @@ TOLD = [
     ROOT / "docs/howto/change-a-running-city.md",
     ROOT / "docs/howto/follow-events.md",
     ROOT / "docs/howto/drain-and-reset.md",
+    ROOT / "docs/howto/run-as-a-service.md",
     *(pytest.param(ROOT / f"docs/howto/{n}.md", marks=pytest.mark.tmux) for n in ON_TMUX),
 ]
 CITIES = [ROOT / "README.md", ROOT / "docs/howto/use-a-backend.md", ROOT / "docs/howto/pools.md"]

@@ -46,6 +46,7 @@ def install(
     force: Force = False,
 ) -> int:
     """Have the controller started at login and after a crash. The agents outlive it."""
+    from gascity.controller.place import Place
     from gascity.service import installed
 
     if now and no_enable:
@@ -62,6 +63,7 @@ def install(
     if text == before:
         typer.echo(f"{path} is up to date")
     else:
+        Place(city.root).prepare()  # launchd opens a log there before anything of ours runs
         installed.write(path, text)
         typer.echo(f"wrote {path}")
     typer.echo("it has the PATH of this shell, and no variable that may be secret")
@@ -135,6 +137,11 @@ def _tell_of_variables(host: Host, city: City) -> None:
     given = {line.partition("=")[0].strip() for line in read(path).splitlines()}
     wanted = {key for spec in declared(city.desired) for key in spec.pass_env}
     lacking = sorted(key for key in wanted - given if key in os.environ)
+    if os.environ.get("GC_SESSION") and "GC_SESSION" not in given:
+        sys.stderr.write(
+            "warning: the service does not see GC_SESSION of this shell;"
+            " `[session] provider` in the city file holds for it\n"
+        )
     if lacking and host.kind == "systemd":
         typer.echo(f"agents are passed {', '.join(lacking)}: write them to {path}, mode 0600,")
         typer.echo(f"or `systemctl --user import-environment {' '.join(lacking)}` at each login")
