@@ -319,6 +319,19 @@ def test_uninstall_leaves_the_agents(machine: Machine) -> None:
     assert machine.gc("service", "uninstall").returncode == 4
 
 
+def test_a_stop_that_would_end_the_agents_unasked_is_refused(machine: Machine) -> None:
+    machine.ok("service", "install")
+    (machine.memory / "mode").write_text("control-group")
+    machine.calls()
+    done = machine.gc("service", "uninstall")
+
+    assert done.returncode == 2
+    assert "has KillMode=control-group: its stop or restart ends the agents" in done.stderr
+    assert machine.calls() == []
+    assert machine.unit().exists()
+    assert machine.gc("service", "uninstall", "--force").returncode == 0
+
+
 def test_uninstall_can_end_the_agents(machine: Machine) -> None:
     machine.ok("service", "install")
     unit = machine.unit()

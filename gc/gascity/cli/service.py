@@ -214,6 +214,9 @@ def uninstall(
             f"{found.path} was edited since gc wrote it; it is left as it is",
             hint="--force removes it all the same",
         )
+    danger = host.danger(found.name, found.text)
+    if danger and not (stop or force):
+        raise UsageError(danger, hint="--stop ends the agents in order; --force does not care")
     if stop:
         _end_agents(here)
     unasked: GascityError | None = None

@@ -105,7 +105,7 @@ def print_status(found: ServiceStatus) -> None:
     typer.echo(f"{found.name}: {_how(found)}")
     typer.echo(f"file: {found.file} ({_which(found)})")
     if found.danger:
-        typer.echo(f"danger: {found.danger}; `gc service install --force` mends it")
+        typer.echo(f"danger: {found.danger}")
     if found.problem:
         typer.echo(f"not known: {found.problem}")
     if found.lingers is False:

@@ -83,7 +83,7 @@ class Host(Protocol):
         ...
 
     def by_hand(self, verb: str, name: str) -> str:
-        """Return the command by which a person does it: `go`, `restart`, `stop` or `log`."""
+        """Return the command by which a person does it: `go`, `start`, `restart` or `log`."""
         ...
 
 

@@ -70,7 +70,7 @@ class Launchd:
         """Say that the agents would end with the service, if they would."""
         if plist.leaves_agents(text):
             return ""
-        return f"{name} has no AbandonProcessGroup: a stop or restart of it ends the agents"
+        return f"{name} has no AbandonProcessGroup: its stop or restart ends the agents"
 
     def lingers(self) -> bool:
         """Tell that there is nothing to say: an agent of launchd belongs to a login."""

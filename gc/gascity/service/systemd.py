@@ -93,7 +93,8 @@ class Systemd:
             mode = self._facts(name).get("KillMode") or mode
         if mode == GOOD_MODE:
             return ""
-        return f"{name} has KillMode={mode}: a stop or restart of it ends the agents"
+        where = self.by_hand("cat", name)
+        return f"{name} has KillMode={mode}: its stop or restart ends the agents; see `{where}`"
 
     def lingers(self) -> bool:
         """Tell whether this user's services go on without a login; true when nobody knows."""
