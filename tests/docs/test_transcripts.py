@@ -19,6 +19,7 @@ TOLD = [
     ROOT / "docs/howto/drain-and-reset.md",
     ROOT / "docs/howto/alerts.md",
     ROOT / "docs/howto/monitor.md",
+    ROOT / "docs/howto/run-as-a-service.md",
     *(pytest.param(ROOT / f"docs/howto/{n}.md", marks=pytest.mark.tmux) for n in ON_TMUX),
 ]
 CITIES = [

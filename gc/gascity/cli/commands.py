@@ -19,6 +19,7 @@ from gascity.cli import (
     monitor,
     nudges,
     screens,
+    service,
     setup,
     talk,
 )
@@ -64,6 +65,7 @@ _typer.callback()(_root)
 for module in (
     setup,
     lifecycle,
+    service,
     change,
     reloading,
     look,
