@@ -16,9 +16,11 @@ from gascity.cli import (
     lifecycle,
     look,
     nudges,
+    planning,
     screens,
     setup,
     talk,
+    why,
 )
 from gascity.cli import explain as explaining
 from gascity.cli import reload as reloading
@@ -65,6 +67,8 @@ for module in (
     change,
     reloading,
     look,
+    planning,
+    why,
     events,
     drift,
     explaining,

@@ -109,20 +109,27 @@ def find_case(scene: Scene, name: str) -> Case | None:
     """Return the case of an agent, by its name or that of its session; None for neither."""
     spec = next((one for one in declared(scene.desired) if name in (one.name, one.session)), None)
     session = spec.session if spec else session_name(scene.desired.city, name).name
-    views = [one for one in scene.plan.views if one.session == session]
-    if spec is None and not views:
-        views = [one for one in scene.plan.views if name in (one.name, one.session)]
-    if spec is not None:
-        own = [one for one in views if one.provider == spec.provider]
-        view = own[0] if own else _empty_place(spec)
-        former = next((one for one in views if one.provider != spec.provider), None)
-        state = _seen(scene, view)
-        due = not scene.kept and view.state is State.STARTING
-        now = _as_it_is(scene, spec, view, state) if due else view
-        return Case(scene, now, spec, state, former, due)
-    if views:
-        return Case(scene, views[0], None, _seen(scene, views[0]))
-    return _stranger(scene, name)
+    views = [one for one in scene.plan.views if session == one.session or name == one.name]
+    views = views or [one for one in scene.plan.views if name == one.session]
+    if spec is None:
+        return case_of(scene, views[0]) if views else _stranger(scene, name)
+    own = [one for one in views if one.provider == spec.provider]
+    return case_of(scene, own[0] if own else _empty_place(spec))
+
+
+def case_of(scene: Scene, view: AgentView) -> Case:
+    """Return the case that a view of the plan is about."""
+    state = _seen(scene, view)
+    place = (view.session, view.provider)
+    specs = (one for one in declared(scene.desired) if (one.session, one.provider) == place)
+    spec = next(specs, None)
+    if spec is None:
+        return Case(scene, view, None, state)
+    alike = (one for one in scene.plan.views if one.session == view.session)
+    former = next((one for one in alike if one.provider != view.provider), None)
+    due = not scene.kept and view.state is State.STARTING
+    now = _as_it_is(scene, spec, view, state) if due else view
+    return Case(scene, now, spec, state, former, due)
 
 
 def _empty_place(spec: AgentSpec) -> AgentView:

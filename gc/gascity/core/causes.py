@@ -60,7 +60,7 @@ def names_of(fields: tuple[FieldChange, ...]) -> str:
     return "; ".join([*told, f"and {more} more"] if more > 0 else told)
 
 
-def _reason(case: Case) -> str:
+def reason_of(case: Case) -> str:
     """Return the reason it was decided with, and of a change which fields it is about."""
     reason, fields = case.view.reason, names_of(case.fields)
     if reason.startswith(CHANGED) and fields:
@@ -77,7 +77,7 @@ def _not_kept(case: Case) -> Cause:
     """What would be started if there were a controller."""
     runs = case.state is not None and lives(case.state)
     then = "replaces it" if runs else "starts it"
-    reason = _reason(case)
+    reason = reason_of(case)
     why = "" if reason == WANTED else f"; it {reason}" if _is_bare(reason) else f"; {reason}"
     return Cause(f"no controller runs, so nobody {then}{why}", "a controller")
 
@@ -94,7 +94,7 @@ def _drifted(case: Case) -> Cause:
         waits_for = "the end of its turn"
     else:
         waits_for = "others that are replaced first"
-    return Cause(f"{_reason(case)}{latest}", waits_for, until)
+    return Cause(f"{reason_of(case)}{latest}", waits_for, until)
 
 
 def _starting(case: Case) -> Cause:
@@ -104,7 +104,7 @@ def _starting(case: Case) -> Cause:
         why = f"it depends on {needed}, which is not up, so it waits for {needed}"
         return Cause(why if needed else case.view.reason, needed)
     if case.state is not None and lives(case.state):
-        return Cause(f"it is replaced by a new incarnation: {_reason(case)}")
+        return Cause(f"it is replaced by a new incarnation: {reason_of(case)}")
     if case.view.reason != WANTED:
         return Cause(f"it is started again: {case.view.reason}")
     past = "does not run" if case.known.counted or case.known.total_restarts else "never ran"
@@ -184,13 +184,13 @@ def _quarantined(case: Case) -> Cause:
 def _draining(case: Case) -> Cause:
     until, known = case.view.next_at, case.known
     if any(isinstance(one, Stop) for one in case.actions):
-        return Cause(f"{_reason(case)}; it is stopped now")
+        return Cause(f"{reason_of(case)}; it is stopped now")
     if known.drain_since is None:
-        return Cause(_reason(case), _left_over(case))
+        return Cause(reason_of(case), _left_over(case))
     by = "it may take as long as it needs"
     if until is not None:
         by = f"it is stopped at {moment(until)} if it has not finished by then"
-    said = f"{_reason(case)}, so it drains since {moment(known.drain_since)}; {by}"
+    said = f"{reason_of(case)}, so it drains since {moment(known.drain_since)}; {by}"
     return Cause(said, "its work to be finished", until)
 
 

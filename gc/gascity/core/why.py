@@ -14,6 +14,7 @@ from gascity.core.case import Case, Scene, find_case
 from gascity.core.causes import cause
 from gascity.core.inputs import inputs
 from gascity.core.views import State
+from gascity.core.wishes import NOT_NEEDED
 
 _BY_SCREEN = frozenset(
     {State.WORKING, State.WAITING, State.BLOCKED, State.LIMITED, State.AUTH, State.READY}
@@ -71,7 +72,7 @@ def account(scene: Scene, name: str, *, config_problem: str = "") -> Why | None:
         until=found.until,
         next=_next(case),
         inputs=tuple(inputs(case)),
-        notes=_notes(scene, config_problem),
+        notes=_notes(case, config_problem),
     )
 
 
@@ -80,6 +81,8 @@ def _next(case: Case) -> str:
         return "`gc start` runs it"
     if case.former is not None:
         return f"starts on {case.view.provider} when that has ended"
+    if case.view.reason == NOT_NEEDED and not case.view.run:
+        return "starts when its pool needs it"
     return "" if case.is_foreign else next_step(case.view)
 
 
@@ -98,9 +101,9 @@ def _since(case: Case) -> float | None:
     return None
 
 
-def _notes(scene: Scene, config_problem: str) -> tuple[str, ...]:
-    notes = []
-    if not scene.kept:
+def _notes(case: Case, config_problem: str) -> tuple[str, ...]:
+    notes, scene = [], case.scene
+    if not scene.kept and not case.due:  # whose cause says so
         notes.append("no controller runs: nothing of this is done until one does")
     if config_problem:
         notes.append(f"the city file is refused, an older city runs: {config_problem}")

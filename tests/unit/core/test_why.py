@@ -600,6 +600,7 @@ def test_since_when_it_is_so(name: str, since: int | None) -> None:
         ("quarantine", "`gc reset mayor` tries at once"),
         ("waits for a person", "`gc attach mayor` and answer"),
         ("no controller", "`gc start` runs it"),
+        ("pool does not need it", "starts when its pool needs it"),
         ("moves", "starts on other when that has ended"),
         ("stranger", ""),
         ("ready", ""),
@@ -660,7 +661,9 @@ def test_what_holds_for_the_whole_city_is_noted() -> None:
     assert refused.notes == ("the city file is refused, an older city runs: city.toml:3:1: no",)
     assert told_of(CASES["the city ends"][0]).notes == ("the city is being stopped",)
     assert "died at once" in told_of(CASES["mass death"][0]).notes[0]
-    assert "no controller runs" in told_of(CASES["no controller"][0]).notes[0]
+    unkept = replace(CASES["quarantine"][0], kept=False)
+    assert told_of(unkept).notes == ("no controller runs: nothing of this is done until one does",)
+    assert told_of(CASES["no controller"][0]).notes == ()
 
 
 def test_nobody_is_told_of_who_is_not_there() -> None:

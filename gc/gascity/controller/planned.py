@@ -1,0 +1,73 @@
+"""The document that `gc plan --json` prints: what is to be done, and what waits and for what.
+
+Under a controller, what was decided is being done already, so the document tells that instead of
+planning it a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from gascity.core.actions import Action, Alert, Start
+from gascity.core.advice import next_step
+from gascity.core.case import Case, Scene, case_of
+from gascity.core.causes import cause, reason_of
+from gascity.core.views import State
+
+NOW, UNDER_WAY, TURN = "now", "under way", "waits for its turn"
+_WAITS = frozenset(
+    {
+        State.STARTING,
+        State.WAITING,
+        State.BLOCKED,
+        State.LIMITED,
+        State.AUTH,
+        State.BACKOFF,
+        State.QUARANTINED,
+        State.DRAINING,
+        State.UNKNOWN,
+    }
+)
+
+
+def plan_document(scene: Scene, steps: Iterable[dict[str, object]]) -> dict[str, object]:
+    """Return what is done in a scene, and what waits. Its keys are a promise to scripts."""
+    steps = list(steps)
+    done_to = {step["session"] for step in steps}
+    cases = (case_of(scene, view) for view in scene.plan.views)
+    return {
+        "actions": steps,
+        "waiting": [_wait(one) for one in cases if _waits(one, done_to)],
+        "agents": [asdict(view) for view in scene.plan.views],
+    }
+
+
+def step(action: Action, when: str) -> dict[str, object]:
+    """Return one action as the document has it."""
+    match action:
+        case Alert():
+            agent, session, why = action.agent, "", action.text
+        case Start():
+            agent, session, why = action.spec.name, action.session, action.why
+        case _:
+            agent, session, why = action.agent, action.session, action.why
+    kind = type(action).__name__.lower()
+    return {"action": kind, "agent": agent, "session": session, "why": why, "when": when}
+
+
+def _waits(case: Case, done_to: set[object]) -> bool:
+    """Tell whether something is still to happen to an agent that nobody does anything about now."""
+    if case.view.session in done_to or case.former is not None:  # its former self is told of
+        return False
+    return case.view.drift or case.view.state in _WAITS
+
+
+def _wait(case: Case) -> dict[str, object]:
+    return {
+        "agent": case.view.name,
+        "state": str(case.view.state),
+        "why": reason_of(case),
+        "until": cause(case).until,
+        "next": next_step(case.view),
+    }
