@@ -72,10 +72,12 @@ def test_a_crash_is_told_with_its_status(bench: Bench) -> None:
 def test_a_silent_provider_is_named_with_its_reason(bench: Bench) -> None:
     running = bench.run(agent("mayor"))
     eventually(up(running, "mayor"))
-    bench.world.down = True
+    bench.world.unreachable = "it sleeps"
 
-    eventually(says(running, "fake does not answer: "))
-    bench.world.down = False
+    eventually(
+        says(running, "fake does not answer: the fake world is unreachable: it sleeps, since")
+    )
+    bench.world.unreachable = ""
 
 
 def test_a_member_that_its_pool_does_not_need_has_an_account_too(bench: Bench) -> None:
