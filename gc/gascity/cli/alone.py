@@ -22,7 +22,7 @@ from gascity.controller.place import Place
 from gascity.controller.status import status_document
 from gascity.core import by_hand
 from gascity.core.actions import Event, EventType
-from gascity.core.case import Case, Scene, case_of
+from gascity.core.case import Case, Scene, cases
 from gascity.core.memory import HELD, Memory, after_stop, hold
 from gascity.core.model import AgentSpec, City, Desired, declared
 from gascity.core.naming import city_id
@@ -86,7 +86,7 @@ def status_without_controller(here: Here) -> dict[str, object]:
     """Return the status document of a city that nobody keeps."""
     city = here.load()
     scene = scene_alone(city)
-    views = [_unkept(case_of(scene, view)) for view in scene.plan.views]
+    views = [_unkept(case) for case in cases(scene, scene.plan.views)]
     return status_document(city.name, None, views, foreign=scene.plan.foreign)
 
 

@@ -11,7 +11,7 @@ from dataclasses import asdict
 
 from gascity.core.actions import Action, Alert, Start
 from gascity.core.advice import next_step
-from gascity.core.case import Case, Scene, case_of
+from gascity.core.case import Case, Scene, cases
 from gascity.core.causes import cause, reason_of
 from gascity.core.views import State
 
@@ -35,10 +35,14 @@ def plan_document(scene: Scene, steps: Iterable[dict[str, object]]) -> dict[str,
     """Return what is done in a scene, and what waits. Its keys are a promise to scripts."""
     steps = list(steps)
     done_to = {step["session"] for step in steps}
-    cases = (case_of(scene, view) for view in scene.plan.views)
+    waiting = [view for view in scene.plan.views if view.drift or view.state in _WAITS]
     return {
         "actions": steps,
-        "waiting": [_wait(one) for one in cases if _waits(one, done_to)],
+        "waiting": [
+            _wait(one)
+            for one in cases(scene, waiting)
+            if one.view.session not in done_to and one.former is None  # its former self is told of
+        ],
         "agents": [asdict(view) for view in scene.plan.views],
     }
 
@@ -54,13 +58,6 @@ def step(action: Action, when: str) -> dict[str, object]:
             agent, session, why = action.agent, action.session, action.why
     kind = type(action).__name__.lower()
     return {"action": kind, "agent": agent, "session": session, "why": why, "when": when}
-
-
-def _waits(case: Case, done_to: set[object]) -> bool:
-    """Tell whether something is still to happen to an agent that nobody does anything about now."""
-    if case.view.session in done_to or case.former is not None:  # its former self is told of
-        return False
-    return case.view.drift or case.view.state in _WAITS
 
 
 def _wait(case: Case) -> dict[str, object]:

@@ -6,6 +6,7 @@ over, what cannot be resolved and what strangers made has a case too.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gascity.core.actions import Action
@@ -112,24 +113,26 @@ def find_case(scene: Scene, name: str) -> Case | None:
     views = [one for one in scene.plan.views if session == one.session or name == one.name]
     views = views or [one for one in scene.plan.views if name == one.session]
     if spec is None:
-        return case_of(scene, views[0]) if views else _stranger(scene, name)
+        return next(cases(scene, views[:1]), None) or _stranger(scene, name)
     own = [one for one in views if one.provider == spec.provider]
-    return case_of(scene, own[0] if own else _empty_place(spec))
+    return next(cases(scene, own[:1] or [_empty_place(spec)]))
 
 
-def case_of(scene: Scene, view: AgentView) -> Case:
-    """Return the case that a view of the plan is about."""
-    state = _seen(scene, view)
-    place = (view.session, view.provider)
-    specs = (one for one in declared(scene.desired) if (one.session, one.provider) == place)
-    spec = next(specs, None)
-    if spec is None:
-        return Case(scene, view, None, state)
-    alike = (one for one in scene.plan.views if one.session == view.session)
-    former = next((one for one in alike if one.provider != view.provider), None)
-    due = not scene.kept and view.state is State.STARTING
-    now = _as_it_is(scene, spec, view, state) if due else view
-    return Case(scene, now, spec, state, former, due)
+def cases(scene: Scene, views: Iterable[AgentView]) -> Iterator[Case]:
+    """Yield the cases that these views of the plan are about."""
+    specs = {(one.session, one.provider): one for one in declared(scene.desired)}
+    alike: dict[str, list[AgentView]] = {}
+    for one in scene.plan.views:
+        alike.setdefault(one.session, []).append(one)
+    for view in views:
+        spec, state = specs.get((view.session, view.provider)), _seen(scene, view)
+        if spec is None:
+            yield Case(scene, view, None, state)
+            continue
+        others = (one for one in alike.get(view.session, ()) if one.provider != view.provider)
+        due = not scene.kept and view.state is State.STARTING
+        now = _as_it_is(scene, spec, view, state) if due else view
+        yield Case(scene, now, spec, state, next(others, None), due)
 
 
 def _empty_place(spec: AgentSpec) -> AgentView:

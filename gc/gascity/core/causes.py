@@ -21,6 +21,7 @@ from gascity.core.model import OnDrift, OnIdle
 from gascity.core.moments import moment, span
 from gascity.core.observed import Unseen
 from gascity.core.order import blocker
+from gascity.core.strays import ATTACHED
 from gascity.core.views import State
 from gascity.core.wishes import NOT_NEEDED
 
@@ -186,7 +187,7 @@ def _draining(case: Case) -> Cause:
     if any(isinstance(one, Stop) for one in case.actions):
         return Cause(f"{reason_of(case)}; it is stopped now")
     if known.drain_since is None:
-        return Cause(reason_of(case), _left_over(case))
+        return _left_over(case)
     by = "it may take as long as it needs"
     if until is not None:
         by = f"it is stopped at {moment(until)} if it has not finished by then"
@@ -194,12 +195,22 @@ def _draining(case: Case) -> Cause:
     return Cause(said, "its work to be finished", until)
 
 
-def _left_over(case: Case) -> str:
-    """Say what is waited for before a session ends that no agent accounts for."""
+def _left_over(case: Case) -> Cause:
+    """A session that no agent accounts for, or that is still needed while the city ends."""
+    said = reason_of(case)
     if case.scene.desired.ending:
-        return "those that need it"
-    attached = case.state is not None and case.state.attached
-    return "the person who is attached" if attached else "another look"
+        return Cause(said, "those that need it")
+    if case.state is None or not case.state.attached:
+        return Cause(said, "another look")
+    return _while_attached(said, case, ATTACHED)
+
+
+def _while_attached(said: str, case: Case, patience: float) -> Cause:
+    """Somebody is attached to a session that is to end: they have some time."""
+    since = case.known.orphan_since
+    until = None if since is None else since + patience
+    latest = "" if until is None else f", at the latest until {moment(until)}"
+    return Cause(f"{said}{latest}", "the person who is attached", until)
 
 
 def _down(case: Case) -> Cause:
@@ -231,7 +242,10 @@ def _unknown(case: Case) -> Cause:
         since = f", since {moment(silent.since)}" if silent is not None else ""
         return Cause(f"{view.reason}{since}; until it does, nothing is done", view.provider)
     if case.former is not None:
-        return Cause(f"{view.reason}: {case.former.reason}", "the end of its former session")
+        said = f"{view.reason}: {case.former.reason}"
+        if case.former.attached and case.spec and case.spec.on_drift is not OnDrift.NOTIFY:
+            return _while_attached(said, case, case.spec.drift_patience)
+        return Cause(said, "the end of its former session")
     return Cause(view.reason)
 
 

@@ -333,7 +333,10 @@ CASES: dict[str, tuple[Life, State, str]] = {
     "orphan, attached": (
         Life((session(attached=1),), specs=(), memory=known(orphan_since=NOW - 5)),
         State.DRAINING,
-        "it is no longer in the city file; somebody is attached, so it waits",
+        (
+            "it is no longer in the city file; somebody is attached, so it waits,"
+            " at the latest until T+115"
+        ),
     ),
     "moves": (
         Life(
@@ -345,7 +348,7 @@ CASES: dict[str, tuple[Life, State, str]] = {
         State.UNKNOWN,
         (
             "its session on tmux has to end first: it moves to other;"
-            " somebody is attached, so it waits"
+            " somebody is attached, so it waits, at the latest until T+115"
         ),
     ),
     "silent provider": (
@@ -554,8 +557,8 @@ def test_every_state_that_a_plan_can_give_is_among_the_cases() -> None:
         ("drains for a person", "its work to be finished", 300),
         ("pool does not need it", "more work for its pool", None),
         ("orphan", "another look", None),
-        ("orphan, attached", "the person who is attached", None),
-        ("moves", "the end of its former session", None),
+        ("orphan, attached", "the person who is attached", 115),
+        ("moves", "the person who is attached", 115),
         ("silent provider", "other", None),
         ("limited", "the end of its limit", 200),
         ("ended by its limit", "the end of its limit", 90),
