@@ -26,6 +26,8 @@ ROOT = Path(__file__).parents[2]
 BIN = os.path.dirname(sys.executable)
 LOOKS = (
     "gc status",
+    "gc why",
+    "gc plan",
     "gc peek",
     "gc nudges",
     "gc explain",

@@ -15,6 +15,7 @@ TOLD = [
     ROOT / "README.md",
     ROOT / "docs/tutorial/first-city.md",
     ROOT / "docs/howto/change-a-running-city.md",
+    ROOT / "docs/howto/ask-why.md",
     ROOT / "docs/howto/follow-events.md",
     ROOT / "docs/howto/drain-and-reset.md",
     ROOT / "docs/howto/alerts.md",

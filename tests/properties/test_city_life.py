@@ -20,9 +20,11 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from tests.properties.accounts import assert_explained
 
 from gascity.core import brake
 from gascity.core.actions import Action, Dismiss, Drain, Nudge, Remind, Start, Stop, Undrain
+from gascity.core.case import Scene
 from gascity.core.drift import CHANGED
 from gascity.core.memory import (
     Memory,
@@ -273,6 +275,8 @@ class CityLife(RuleBasedStateMachine):
             assert again == result, "the plan before made a difference"
             self.before = again
         before, self.memory = self.memory, result.memory
+        if self.now % 3 < 1:  # a third of the moments are enough
+            assert_explained(Scene(self.desired(), observed, result, self.now))
         self.judge(result, busy)
         self.judge_gentleness(result, before)
         self.note_orphans()

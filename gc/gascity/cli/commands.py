@@ -18,10 +18,12 @@ from gascity.cli import (
     look,
     monitor,
     nudges,
+    planning,
     screens,
     service,
     setup,
     talk,
+    why,
 )
 from gascity.cli import explain as explaining
 from gascity.cli import reload as reloading
@@ -71,6 +73,8 @@ for module in (
     look,
     alerts,
     monitor,
+    planning,
+    why,
     events,
     drift,
     explaining,

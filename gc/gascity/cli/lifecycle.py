@@ -48,7 +48,7 @@ def start(
     """
     here: Here = context.obj
     if dry_run:
-        from gascity.cli.look import show_plan
+        from gascity.cli.planning import show_plan
 
         show_plan(here, as_json=False)
         return Exit.OK
@@ -166,5 +166,7 @@ def restart(context: typer.Context, agents: AgentNames, as_json: AsJson = False)
 
         typer.echo(json.dumps(answered, indent=2))
     else:
-        typer.echo(f"restarted {', '.join(names)}")
+        done = answered.get("restarted", names) if isinstance(answered, dict) else names
+        said = f"restarted {', '.join(done)}" if done else "restarted none: none of them is needed"
+        typer.echo(said)
     return Exit.OK

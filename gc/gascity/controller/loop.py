@@ -38,11 +38,12 @@ from gascity.controller.requests import Requests
 from gascity.controller.slowness import TickBudget
 from gascity.core.actions import Event, EventType, Remind, SessionAction
 from gascity.core.alerts import Alert
+from gascity.core.case import Scene
 from gascity.core.changes import changed_sessions
 from gascity.core.memory import Memory
 from gascity.core.model import City, Desired
 from gascity.core.observed import CITY_ID, Observed, SessionState, Unseen
-from gascity.core.plan import Plan, plan
+from gascity.core.plan import plan
 from gascity.core.views import AgentView
 from gascity.journal.store import Journal
 from gascity.session.delivery import let_typing_end
@@ -70,7 +71,6 @@ class Controller:
         self.city = city
         self.memory: Memory = journal.remembered()
         self.views: tuple[AgentView, ...] = ()
-        self.foreign: tuple[tuple[str, str], ...] = ()
         self.leaving = ""
         self._clock = clock or Clock()
         self.journal = journal
@@ -84,7 +84,7 @@ class Controller:
         self._requests = Requests(self)
         self.reloads = Reloads(origin, self, self._chronicle, self.alarms)
         self._closing = False
-        self._before: Plan | None = None
+        self.scene: Scene | None = None
         self._news = False
         self._budget = TickBudget(lambda: self.city.daemon.tick_budget)
         self._pace = Pace()
@@ -270,10 +270,10 @@ class Controller:
         self._news = False
         self._pace.spend()
         now = self._clock.now()
-        result = plan(self._desired(), self._observed(now), self.memory, now, self._before)
-        self._before = result
-        self.memory, self.views, self.foreign = result.memory, result.views, result.foreign
-        self._wake_at = result.wake_at
+        desired, observed = self._desired(), self._observed(now)
+        result = plan(desired, observed, self.memory, now, self.scene.plan if self.scene else None)
+        self.scene = Scene(desired, observed, result, now)
+        self.memory, self.views, self._wake_at = result.memory, result.views, result.wake_at
         self._record(result.events)
         self.alarms.stand(result, ending=self._closing)
         self._write()  # what was counted is kept before it is acted on

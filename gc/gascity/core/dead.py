@@ -18,6 +18,7 @@ from gascity.core.model import AgentSpec
 from gascity.core.observed import Exited, SessionState
 from gascity.core.views import State
 
+WANTED = "wanted by the city"
 BRAKED = 1.0  # seconds after which it is asked again whether there is a place
 _EXCUSED: Mapping[str, tuple[State, Trouble, str]] = {
     Excuse.LIMITED: (State.LIMITED, Trouble.LIMITED, "it ended when its limit was used up"),
@@ -60,7 +61,7 @@ def _start(
     events: tuple[Event, ...],
     now: float,
 ) -> Decision:
-    why = _past(memory) or "wanted by the city"
+    why = _past(memory) or WANTED
     if memory.ended_at is not None:
         memory = replace(
             memory,
