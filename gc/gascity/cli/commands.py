@@ -9,6 +9,7 @@ import typer
 
 from gascity import __version__
 from gascity.cli import (
+    alerts,
     change,
     drift,
     events,
@@ -67,6 +68,7 @@ for module in (
     change,
     reloading,
     look,
+    alerts,
     events,
     drift,
     explaining,
