@@ -32,6 +32,8 @@ LOOKS = (
     "gc nudges",
     "gc explain",
     "gc events",
+    "gc health",
+    "gc metrics",
     "grep",
 )
 LIMIT = 30.0

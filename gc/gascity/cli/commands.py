@@ -9,15 +9,18 @@ import typer
 
 from gascity import __version__
 from gascity.cli import (
+    alerts,
     change,
     drift,
     events,
     inside,
     lifecycle,
     look,
+    monitor,
     nudges,
     planning,
     screens,
+    service,
     setup,
     talk,
     why,
@@ -64,9 +67,12 @@ _typer.callback()(_root)
 for module in (
     setup,
     lifecycle,
+    service,
     change,
     reloading,
     look,
+    alerts,
+    monitor,
     planning,
     why,
     events,

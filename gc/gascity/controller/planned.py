@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from gascity.core.actions import Action, Alert, Start
+from gascity.core.actions import Action, Start
 from gascity.core.advice import next_step
 from gascity.core.case import Case, Scene, cases
 from gascity.core.causes import cause, reason_of
@@ -49,15 +49,13 @@ def plan_document(scene: Scene, steps: Iterable[dict[str, object]]) -> dict[str,
 
 def step(action: Action, when: str) -> dict[str, object]:
     """Return one action as the document has it."""
-    match action:
-        case Alert():
-            agent, session, why = action.agent, "", action.text
-        case Start():
-            agent, session, why = action.spec.name, action.session, action.why
-        case _:
-            agent, session, why = action.agent, action.session, action.why
-    kind = type(action).__name__.lower()
-    return {"action": kind, "agent": agent, "session": session, "why": why, "when": when}
+    return {
+        "action": type(action).__name__.lower(),
+        "agent": action.spec.name if isinstance(action, Start) else action.agent,
+        "session": action.session,
+        "why": action.why,
+        "when": when,
+    }
 
 
 def _wait(case: Case) -> dict[str, object]:

@@ -121,6 +121,7 @@ class Requests:
                 problem,
                 controller.journal.behind,
                 controller.scene.plan.foreign if controller.scene is not None else (),
+                controller.alarms.document(),
             )
 
         self._wait(asked, ready, STATUS_PATIENCE, ready)

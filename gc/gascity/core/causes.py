@@ -239,7 +239,7 @@ def _unknown(case: Case) -> Cause:
     seen = scene.observed.providers.get(view.provider)
     if isinstance(seen, Unseen):
         silent = scene.memory.silent.get(view.provider)
-        since = f", since {moment(silent.since)}" if silent is not None else ""
+        since = f", since {moment(silent)}" if silent is not None else ""
         return Cause(f"{view.reason}{since}; until it does, nothing is done", view.provider)
     if case.former is not None:
         said = f"{view.reason}: {case.former.reason}"

@@ -96,8 +96,7 @@ def _since(case: Case) -> float | None:
     if view.state in (State.BACKOFF, State.QUARANTINED):
         return known.ended_at if known.ended_at is not None else max(known.failures, default=None)
     if view.state is State.UNKNOWN:
-        silent = case.scene.memory.silent.get(view.provider)
-        return None if silent is None else silent.since
+        return case.scene.memory.silent.get(view.provider)
     return None
 
 
