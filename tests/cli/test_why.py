@@ -103,6 +103,13 @@ def test_the_cause_is_one_sentence(troubled: City, name: str, sentence: str) -> 
     assert troubled.ok("why", name).splitlines()[1] == f"  {sentence}"
 
 
+def test_messages_that_wait_are_counted(troubled: City) -> None:
+    troubled.ok("nudge", "off", "--queue", "look at the harbour")
+    facts = json.loads(troubled.ok("why", "off", "--json"))["inputs"]
+
+    assert facts["messages"] == "1 in the queue; `gc nudges` shows them"
+
+
 def test_a_plan_tells_what_waits(troubled: City) -> None:
     lines = [re.split(r" {2,}", line) for line in troubled.ok("plan").splitlines()]
     document = json.loads(troubled.ok("plan", "--json"))
