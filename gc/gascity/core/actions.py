@@ -161,6 +161,7 @@ class EventType(StrEnum):
     PROVIDER_LOST = "provider.lost"
     PROVIDER_BACK = "provider.back"
     JOURNAL_LOST = "journal.lost"
+    RUNS_LOST = "runs.lost"
     ALERT_RAISED = "alert.raised"
     DIALOG_ANSWERED = "dialog.answered"
     DIALOG_FAILED = "dialog.failed"
