@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from gascity.agent import TIMEOUT, Agent, Home
-from gascity.controller.noting import Began, LastWords, Note, NotUp, Nudged, Up, unheard
+from gascity.controller.noting import Began, LastWords, Note, NotUp, Up, unheard
 from gascity.controller.telling import dialog_event, dialogs_at_start, nudge_event
 from gascity.core.actions import (
     Dismiss,
@@ -188,7 +188,6 @@ class Hands:
         receipt = provider.nudge(
             action.session, nudge.text, timeout=DELIVERY_TIMEOUT, raw=nudge.raw
         )
-        self.note(Nudged(action.session, nudge.number, receipt.delivery, time.time()))
         text = f"message {nudge.number}: {receipt.evidence}"
         event = nudge_event(action.agent, action.session, receipt.delivery, text)
         refused = receipt.delivery in (Delivery.REFUSED, Delivery.ABSENT)

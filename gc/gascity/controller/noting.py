@@ -54,10 +54,10 @@ class LastWords:
 
 @dataclass(frozen=True, slots=True)
 class Nudged:
-    """A message was tried to be delivered to whoever lives in this session."""
+    """A message was tried to be delivered to who lives in this session; it may have no number."""
 
     session: str
-    number: int
+    number: int | None
     outcome: str
     at: float
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import re
 import threading
 import time
 import traceback
@@ -16,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from gascity.controller.ledger import MOMENT, Ledger
-from gascity.controller.noting import Ended, LastWords, Note, Sight
+from gascity.controller.noting import Ended, LastWords, Note, Nudged, Sight
 from gascity.core.actions import Event, EventType
 from gascity.core.concealing import conceal_rows
 from gascity.core.ends import NO_CRASH
@@ -38,6 +39,8 @@ TIMEOUT = 2.0
 A_FEW = 20  # old runs that go at a time
 MOST_UNWRITTEN = 1000
 ENDS = (EventType.SESSION_CRASHED, EventType.SESSION_STOPPED)
+NUDGES = (EventType.NUDGE_SUBMITTED, EventType.NUDGE_REFUSED, EventType.NUDGE_UNVERIFIED)
+_NUMBER = re.compile(r"message ([0-9]+): ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,6 @@ class Records:
         self._world = world
         self._notes: queue.SimpleQueue[Note | None] = queue.SimpleQueue()
         self._sights: dict[str, Sight] = {}
-        self._lock = threading.Lock()
         self._ledger = Ledger(city.name, city.desired.city_id, self._recall, world.restarts)
         self._kept: dict[str, list[str]] = {}
         self._lost = False
@@ -76,37 +78,20 @@ class Records:
         self._notes.put(note)
 
     def hear(self, event: Event, looks: Mapping[str, Observation]) -> None:
-        """Take note of an event if it tells of the end of a run; `looks` is what was seen last."""
-        if event.type not in ENDS or not event.run:
-            return
-        state = None
-        for seen in looks.values():
-            found = seen.sessions.get(event.session) if isinstance(seen, Seen) else None
-            if found is not None and found.run == event.run:
-                state = found
-        asked = event.type is EventType.SESSION_STOPPED and not event.message.endswith(NO_CRASH)
-        self._notes.put(
-            Ended(
-                event.run,
-                event.agent,
-                event.session,
-                event.type,
-                event.message,
-                asked,
-                state,
-                time.time(),
-            )
-        )
+        """Take note of an event if it is about a run; `looks` is what was seen last."""
+        if event.type in NUDGES:
+            number = _NUMBER.match(event.message)
+            outcome = event.type.partition(".")[2]
+            told = Nudged(event.session, int(number[1]) if number else None, outcome, time.time())
+            self._notes.put(told)
+        elif event.type in ENDS and event.run:
+            self._notes.put(_end_of(event, looks))
 
     def look(self, provider: str, seen: Observation, began: float) -> None:
         """Take note of what a provider was seen to have; only the last look counts."""
         if isinstance(seen, Seen):
-            sight = Sight(provider, seen.sessions, began)
-            with self._lock:
-                waits = provider in self._sights
-                self._sights[provider] = sight
-            if not waits:
-                self._notes.put(sight)
+            self._sights[provider] = sight = Sight(provider, seen.sessions, began)
+            self._notes.put(sight)
 
     def close(self) -> None:
         """Write what there is, and wait a moment for it."""
@@ -160,10 +145,8 @@ class Records:
         return MOMENT if self._ledger.has_doubts() else None
 
     def _take(self, note: Note | None) -> None:
-        if isinstance(note, Sight):
-            with self._lock:
-                note = self._sights.pop(note.provider, note)
-        if note is not None:
+        outdated = isinstance(note, Sight) and self._sights.get(note.provider) is not note
+        if note is not None and not outdated:
             self._ledger.take(note)
 
     def _rest(self) -> None:
@@ -177,7 +160,7 @@ class Records:
     def _work(self) -> None:
         self._ledger.settle(time.monotonic())
         if not self._leaving.is_set():
-            for run, info in self._ledger.wordless.items():
+            for run, info in list(self._ledger.wordless.items()):
                 self._ask_words(run, info)
         self._ledger.wordless.clear()
         if time.monotonic() < self._again_at and not self._leaving.is_set():
@@ -203,20 +186,18 @@ class Records:
     def _write(self) -> None:
         """Write what changed. Raises OSError; what is unwritten stays so."""
         ledger, secrets = self._ledger, self._world.secrets
-        for run, info in list(ledger.changed.items()):
-            folder = self._runs.of(run)
-            if run in ledger.prompts:
-                agent, text = ledger.prompts[run]
-                folder.write(PROMPT, conceal(text, secrets(agent)))
-                del ledger.prompts[run]
-            folder.write_info(concealed(info, secrets(info.agent)))
-            del ledger.changed[run]
-            self._note_kept(info)
-            self._breathe()
+        for run, (agent, text) in list(ledger.prompts.items()):
+            self._runs.of(run).write(PROMPT, conceal(text, secrets(agent)))
+            del ledger.prompts[run]
         for run, (agent, text) in list(ledger.words.items()):
             rows = conceal_rows(text.rstrip().split("\n"), secrets(agent))
             self._runs.of(run).write(LAST_SCREEN, "\n".join(rows) + "\n")
             del ledger.words[run]
+            self._breathe()
+        for run, info in list(ledger.changed.items()):  # after what it tells of
+            self._runs.of(run).write_info(concealed(info, secrets(info.agent)))
+            del ledger.changed[run]
+            self._note_kept(info)
             self._breathe()
 
     def _breathe(self) -> None:
@@ -255,3 +236,14 @@ class Records:
         folder = self._runs.of(run)
         info = folder.read_info() if folder.has(INFO) else None
         return info if isinstance(info, RunInfo) else None
+
+
+def _end_of(event: Event, looks: Mapping[str, Observation]) -> Ended:
+    state = None
+    for seen in looks.values():
+        found = seen.sessions.get(event.session) if isinstance(seen, Seen) else None
+        if found is not None and found.run == event.run:
+            state = found
+    asked = event.type is EventType.SESSION_STOPPED and not event.message.endswith(NO_CRASH)
+    agent, session, said = event.agent, event.session, event.message
+    return Ended(event.run, agent, session, event.type, said, asked, state, time.time())

@@ -32,9 +32,12 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LastNudge:
-    """The last message that was tried to be delivered: its number, when, and what became of it."""
+    """The last message that was tried to be delivered: when, and what became of it.
 
-    number: int
+    One that never waited in the queue has no number.
+    """
+
+    number: int | None
     time: str
     outcome: str
 
@@ -211,7 +214,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 
 def _nudge(value: object) -> LastNudge:
     match value:
-        case {"number": int(number), "time": str(time), "outcome": str(outcome)}:
+        case {"number": int() | None as number, "time": str(time), "outcome": str(outcome)}:
             return LastNudge(number, time, outcome)
         case _:
             raise TypeError("last_nudge cannot be read")
