@@ -10,6 +10,7 @@ from datetime import datetime
 
 from gascity.agent import TIMEOUT, Agent, Home
 from gascity.controller.noting import Began, LastWords, Note, NotUp, Up, unheard
+from gascity.controller.parting import KEPT_LINES, PATIENCE, last_words
 from gascity.controller.telling import dialog_event, dialogs_at_start, nudge_event
 from gascity.core.actions import (
     Dismiss,
@@ -27,13 +28,10 @@ from gascity.core.observed import DRAIN, DRAINED, STARTING
 from gascity.errors import GascityError, ProviderUnavailable, StartFailed
 from gascity.runs.ids import new_run_id
 from gascity.screens.rules import RuleBook
-from gascity.screens.screen import Screen
 from gascity.session.answering import answer_dialog
 from gascity.session.provider import Delivery, Receipt, SessionProvider
 from gascity.session.readiness import record
 
-KEPT_LINES = 200
-WORDS_TIMEOUT = 2.0  # for the last screen of a session that is about to end
 DELIVERY_TIMEOUT = 30.0
 
 
@@ -91,8 +89,9 @@ class Hands:
         """End several sessions of one provider at once; each has its outcome, in their order."""
         provider = self.providers[stops[0].provider]
         names = [stop.session for stop in stops]
-        for stop, words in zip(stops, self._all_last_words(provider, names), strict=True):
-            self.note(LastWords(stop.run, stop.agent, words))
+        words = last_words(provider, names)
+        for stop in stops:
+            self.note(LastWords(stop.run, stop.agent, words.get(stop.session, "")))
         try:
             left = provider.stop_all(names, grace=self.grace, timeout=self.grace + TIMEOUT)
         except ProviderUnavailable as problem:
@@ -206,21 +205,8 @@ class Hands:
         """Return what a session showed last: the page is cleared next."""
         with contextlib.suppress(GascityError):
             provider = self.providers[action.provider]
-            return provider.peek(action.session, KEPT_LINES, timeout=WORDS_TIMEOUT)
+            return provider.peek(action.session, KEPT_LINES, timeout=PATIENCE)
         return ""
-
-    def _all_last_words(self, provider: SessionProvider, names: Sequence[str]) -> list[str]:
-        """Return what several sessions show, as far as that is known soon: they wait for it."""
-        until = time.monotonic() + WORDS_TIMEOUT
-        shown: Mapping[str, Screen] = {}
-        with contextlib.suppress(GascityError):
-            shown = provider.screens(names, timeout=WORDS_TIMEOUT)
-        words = {name: "\n".join(screen.rows) for name, screen in shown.items()}
-        for name in names:
-            if name not in words and time.monotonic() < until:
-                with contextlib.suppress(GascityError):
-                    words[name] = provider.peek(name, KEPT_LINES, timeout=WORDS_TIMEOUT)
-        return [words.get(name, "") for name in names]
 
 
 def _ended_run(first: SessionAction) -> str:

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from gascity.controller.ledger import MOMENT, Ledger
 from gascity.controller.noting import Ended, LastWords, Note, Nudged, Sight
+from gascity.controller.parting import KEPT_LINES, PATIENCE, harmless
 from gascity.core.actions import Event, EventType
-from gascity.core.concealing import conceal_rows
 from gascity.core.ends import NO_CRASH
 from gascity.core.fingerprint import conceal
 from gascity.core.model import City
@@ -34,8 +34,6 @@ CALM = 0.05  # between two looks whether something is still being done
 LONGEST = 3.0  # seconds for which that is waited for
 AGAIN = 5.0  # between two tries to write where that failed
 AT_THE_END = 2.0  # for which the controller's exit waits
-LINES = 200
-TIMEOUT = 2.0
 A_FEW = 20  # old runs that go at a time
 MOST_UNWRITTEN = 1000
 ENDS = (EventType.SESSION_CRASHED, EventType.SESSION_STOPPED)
@@ -179,8 +177,8 @@ class Records:
         if provider is None or run in self._ledger.words:
             return
         with contextlib.suppress(GascityError):
-            words = provider.peek(info.session, LINES, timeout=TIMEOUT)
-            if provider.get_meta(info.session, RUN, timeout=TIMEOUT) == run and words.strip():
+            words = provider.peek(info.session, KEPT_LINES, timeout=PATIENCE)
+            if provider.get_meta(info.session, RUN, timeout=PATIENCE) == run and words.strip():
                 self._ledger.take(LastWords(run, info.agent, words))
 
     def _write(self) -> None:
@@ -190,8 +188,7 @@ class Records:
             self._runs.of(run).write(PROMPT, conceal(text, secrets(agent)))
             del ledger.prompts[run]
         for run, (agent, text) in list(ledger.words.items()):
-            rows = conceal_rows(text.rstrip().split("\n"), secrets(agent))
-            self._runs.of(run).write(LAST_SCREEN, "\n".join(rows) + "\n")
+            self._runs.of(run).write(LAST_SCREEN, harmless(text, secrets(agent)))
             del ledger.words[run]
             self._breathe()
         for run, info in list(ledger.changed.items()):  # after what it tells of

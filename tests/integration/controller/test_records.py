@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from gascity.errors import ProviderUnavailable, StartFailed
 from gascity.runs.folder import INFO, LAST_SCREEN, PROMPT, RunFolder, Runs
 from gascity.runs.ids import new_run_id
 from gascity.runs.info import RunInfo, Status
+from gascity.screens.screen import Screen
 from gascity.testing.eventually import eventually
 from gascity.testing.fake import FakeProvider
 
@@ -49,7 +50,8 @@ class Shelf:
 
     def screen(self, info: RunInfo) -> str:
         folder = self.folder(info)
-        return eventually(lambda: folder.has(LAST_SCREEN) and folder.read(LAST_SCREEN), LIMIT)
+        eventually(lambda: folder.has(LAST_SCREEN), within=LIMIT)
+        return folder.read(LAST_SCREEN)
 
 
 @pytest.fixture
@@ -376,7 +378,7 @@ class Hanging(FakeProvider):
 
     def screens(
         self, names: Sequence[str], *, since: float | None = None, timeout: float
-    ) -> dict[str, object]:  # type: ignore[override]  # it never answers
+    ) -> Mapping[str, Screen]:
         raise ProviderUnavailable("it hangs")
 
     def peek(self, name: str, lines: int, *, timeout: float, colours: bool = False) -> str:
