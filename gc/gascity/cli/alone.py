@@ -140,7 +140,7 @@ def _end_all(city: City, providers: Mapping[str, SessionProvider]) -> list[str]:
     unseen = [(spec.provider, spec.session) for spec in declared(city.desired)]
     partings = parting_words(city, providers, mine)
     _stop_all(city, providers, [*unseen, *((name, state.name) for name, state in mine)])
-    write_down(Place(city.root).runs, partings, "no controller ran, and the city was stopped")
+    write_down(Place(city.root).runs, partings, "stopped with `gc stop`, without a controller")
     return [state.name for _, state in mine]
 
 

@@ -58,7 +58,7 @@ def write_down(folder: str, partings: Sequence[Parting], why: str) -> None:
             info,
             status=Status.COMPLETED,
             asked=True,
-            end=f"stopped: {why}",
+            end=why,
             end_time=utc(now),
             duration=None if began is None else round(max(now - began, 0.0), 3),
         )

@@ -21,6 +21,7 @@ from gascity.errors import Exit, GascityError
 
 if TYPE_CHECKING:
     from gascity.cli.records import Known
+    from gascity.runs.info import LastNudge
 
 LINES = 20
 PROMPT_LINES = 10
@@ -161,7 +162,12 @@ def _facts(one: Known) -> Iterator[str]:
     from gascity.config.problems import visible
 
     info = one.info
-    facts = {"run": one.folder.run_id, "state": one.state, "folder": one.folder.path}
+    facts = {
+        "run": one.folder.run_id,
+        "state": one.state,
+        "end": one.end,
+        "folder": one.folder.path,
+    }
     if info is not None:
         where = f"{info.session} on {info.provider}" if info.provider else info.session
         nudge = info.last_nudge
@@ -173,19 +179,24 @@ def _facts(one: Known) -> Iterator[str]:
             "started": _moment(info.start_time),
             "because": info.why,
             "ended": _moment(info.end_time),
+            "end": one.end,
             "lasted": "" if _lasted(one) == "?" else _lasted(one),
             "exit code": "" if info.exit_code is None else str(info.exit_code),
             "restarts": str(info.restarts),
             "before it": info.previous_run_id,
             "ready": {"timeout": "its prompt was never seen"}.get(info.ready, info.ready),
-            "message": "" if nudge is None else f"the last one was {nudge.outcome}",
+            "message": "" if nudge is None else _message(nudge),
             "works in": info.work_dir,
             "folder": one.folder.path,
         }
-    facts["end"] = one.end
     for name, text in facts.items():
         if text:
             yield f"{name + ':':<11}{visible(text)}"
+
+
+def _message(nudge: LastNudge) -> str:
+    which = "the last one" if nudge.number is None else f"the last one, {nudge.number},"
+    return f"{which} was {nudge.outcome} at {_moment(nudge.time)}"
 
 
 def _moment(text: str) -> str:

@@ -186,7 +186,9 @@ class Ledger:
         self._learn(one, note.state)
         crashed = note.kind is EventType.SESSION_CRASHED
         well = note.asked or (not crashed and one.life is not None and one.life.code == 0)
-        end = f"{'crashed' if crashed else 'stopped' if note.asked else 'ended'}: {note.message}"
+        end = f"crashed: {note.message}" if crashed else note.message
+        if note.asked and not end.startswith("stopped"):
+            end = f"stopped: {end}"
         status = Status.COMPLETED if well else Status.FAILED
         at = note.at if one.was_seen or note.asked else None
         if not note.asked:  # else whoever ended it has looked first

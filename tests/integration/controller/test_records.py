@@ -130,7 +130,7 @@ def test_a_stop_is_asked_for_and_no_crash(bench: Bench, shelf: Shelf) -> None:
 
     one, other = sorted(shelf.when(Status.COMPLETED, Status.COMPLETED), key=lambda i: i.agent)
     assert (one.crash, one.asked, one.exit_code) == (False, True, None)
-    assert one.end.startswith("stopped: stopped with `gc stop`")
+    assert one.end.startswith("stopped with `gc stop`")
     assert shelf.folder(one).read(LAST_SCREEN) == "half way through\n"
     assert other.end == "stopped: the city is being stopped"
     assert shelf.folder(other).read(LAST_SCREEN) == "almost done\n"
