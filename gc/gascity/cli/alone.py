@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from gascity.agent import TIMEOUT
 from gascity.cli.city import Here, remembered
 from gascity.cli.lastly import parting_words, write_down
+from gascity.controller.alarms import alert_document, muted_agents
 from gascity.controller.lock import CityLock
 from gascity.controller.observe import look, seen_sessions
 from gascity.controller.opening import open_providers
@@ -86,7 +87,20 @@ def status_without_controller(here: Here) -> dict[str, object]:
     """Return the status document of a city that nobody keeps."""
     city = here.load()
     seen = look_around(city)
-    return status_document(city.name, None, _views(seen), foreign=seen.foreign)
+    alerts = open_alerts(city, seen.memory)
+    return status_document(city.name, None, _views(seen), foreign=seen.foreign, alerts=alerts)
+
+
+def open_alerts(city: City, memory: Memory) -> list[dict[str, object]]:
+    """Return what the last controller left open; nothing where its journal cannot be read."""
+    place = Place(city.root)
+    if not os.path.exists(place.journal):
+        return []
+    now = time.time()
+    hushed = {agent for agent, until in muted_agents(city, memory).items() if until > now}
+    with contextlib.suppress(GascityError), _journal(place) as journal:
+        return [alert_document(alert, hushed) for alert in journal.alerts.open()]
+    return []
 
 
 def _views(seen: Plan) -> tuple[AgentView, ...]:
@@ -181,6 +195,14 @@ def reset_agents(here: Here, specs: Sequence[AgentSpec]) -> Memory:
         memory, events = by_hand.reset(before, specs)
         journal.record(time.time(), events, memory)
     return before
+
+
+def change_memory(here: Here, specs: Sequence[AgentSpec], change: Changing) -> Memory:
+    """Keep a change that is of no concern to sessions; return what is remembered then."""
+    with _locked(here.load()) as place, _journal(place) as journal:
+        memory, events = change(journal.remembered(), specs)
+        journal.record(time.time(), events, memory)
+    return memory
 
 
 def drain_agents(here: Here, specs: Sequence[AgentSpec]) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from gascity import __version__
 from gascity.cli import (
+    alerts,
     change,
     drift,
     events,
@@ -66,6 +67,7 @@ for module in (
     change,
     reloading,
     look,
+    alerts,
     events,
     runs,
     drift,

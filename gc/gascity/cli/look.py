@@ -72,15 +72,9 @@ def show_plan(here: Here, *, as_json: bool) -> None:
 
 
 def _step(action: Action) -> dict[str, str]:
-    from gascity.core.actions import Alert, Start
+    from gascity.core.actions import Start
 
-    match action:
-        case Alert():
-            return {"action": "alert", "agent": action.agent, "session": "", "why": action.text}
-        case Start():
-            agent = action.spec.name
-        case _:
-            agent = action.agent
+    agent = action.spec.name if isinstance(action, Start) else action.agent
     return {
         "action": type(action).__name__.lower(),
         "agent": agent,

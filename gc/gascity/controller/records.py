@@ -30,8 +30,9 @@ from gascity.runs.info import SESSION, RunInfo, Status, concealed
 from gascity.session.provider import SessionProvider
 
 GATHER = 0.2  # seconds in which more notes are waited for
-CALM = 0.05  # between two looks whether something is still being done
-LONGEST = 3.0  # seconds for which that is waited for
+CALM = 0.1  # between two looks whether something is still being done
+LONGEST = 5.0  # seconds for which that is waited for
+BREATH = 0.002  # between two files
 AGAIN = 5.0  # between two tries to write where that failed
 AT_THE_END = 2.0  # for which the controller's exit waits
 A_FEW = 20  # old runs that go at a time
@@ -65,6 +66,7 @@ class Records:
         self._kept: dict[str, list[str]] = {}
         self._lost = False
         self._again_at = 0.0
+        self._waits_until = 0.0
         self._leaving = threading.Event()
         self._done = threading.Event()
         threading.Thread(target=self._run, name="records", daemon=True).start()
@@ -149,9 +151,13 @@ class Records:
 
     def _rest(self) -> None:
         """Let deeds come first, for as long as that is no long time."""
+        self._waits_until = time.monotonic() + GATHER + LONGEST
         self._leaving.wait(GATHER)
-        until = time.monotonic() + LONGEST
-        while self._world.is_busy() and time.monotonic() < until:
+        self._let_deeds_pass()
+
+    def _let_deeds_pass(self) -> None:
+        """Wait while something is done, and a moment longer: one deed often follows another."""
+        while self._world.is_busy() and time.monotonic() < self._waits_until:
             if self._leaving.wait(CALM):
                 return
 
@@ -199,7 +205,8 @@ class Records:
 
     def _breathe(self) -> None:
         """Let others go first after each file: a hundred of them may have died at once."""
-        self._leaving.wait(0.002)
+        self._leaving.wait(BREATH)
+        self._let_deeds_pass()
 
     def _note_kept(self, info: RunInfo) -> None:
         kept = self._kept.setdefault(info.session, [])

@@ -118,6 +118,7 @@ class Requests:
                 problem,
                 controller.journal.behind,
                 controller.foreign,
+                controller.alarms.document(),
             )
 
         self._wait(asked, ready, STATUS_PATIENCE, ready)
