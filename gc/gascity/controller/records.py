@@ -182,10 +182,14 @@ class Records:
         provider = self._world.providers.get(info.provider)
         if provider is None or run in self._ledger.words:
             return
-        with contextlib.suppress(GascityError):
+        try:
             words = provider.peek(info.session, KEPT_LINES, timeout=PATIENCE)
-            if provider.get_meta(info.session, RUN, timeout=PATIENCE) == run and words.strip():
+            if provider.get_meta(info.session, RUN, timeout=PATIENCE) == run:
                 self._ledger.take(LastWords(run, info.agent, words))
+        except GascityError:
+            return  # it is gone, or nobody answers
+        except Exception:  # noqa: BLE001  a provider is foreign code: its bug must not cost records
+            traceback.print_exc()
 
     def _write(self) -> None:
         """Write what changed. Raises OSError; what is unwritten stays so."""
