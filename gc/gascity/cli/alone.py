@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from gascity.agent import TIMEOUT
 from gascity.cli.city import Here, remembered
+from gascity.cli.lastly import parting_words, write_down
 from gascity.controller.alarms import alert_document, muted_agents
 from gascity.controller.lock import CityLock
 from gascity.controller.observe import look, seen_sessions
@@ -151,7 +152,9 @@ def _end_all(city: City, providers: Mapping[str, SessionProvider]) -> list[str]:
     mine = _mine(city, _observe(city, providers))
     # Those that are not seen may have left processes when their backend was killed.
     unseen = [(spec.provider, spec.session) for spec in declared(city.desired)]
+    partings = parting_words(city, providers, mine)
     _stop_all(city, providers, [*unseen, *((name, state.name) for name, state in mine)])
+    write_down(Place(city.root).runs, partings, "stopped with `gc stop`, without a controller")
     return [state.name for _, state in mine]
 
 
@@ -176,7 +179,9 @@ def stop_agents(here: Here, specs: Sequence[AgentSpec]) -> None:
         journal.record(time.time(), events, memory)
         wanted = {spec.session for spec in specs}
         mine = [(p, s) for p, s in _mine(city, _observe(city, providers)) if s.name in wanted]
+        partings = parting_words(city, providers, mine)
         _stop_all(city, providers, [(name, state.name) for name, state in mine])
+        write_down(Place(city.root).runs, partings, HELD)
         for _, state in mine:
             memory = after_stop(memory, state.name)
         journal.record(time.time(), [], memory)

@@ -29,6 +29,7 @@ WORDS = {
     "provider.lost": ("provider lost", "31"),
     "provider.back": ("provider back", "32"),
     "journal.lost": ("journal lost", "31"),
+    "runs.lost": ("records lost", "31"),
     "alert.raised": ("alert", "31"),
     "alert.resolved": ("alert over", "32"),
     "alert.undelivered": ("alert lost", "31"),
