@@ -78,7 +78,7 @@ class Controller:
         parts = Parts(city, providers, journal, hands, report, self._clock, self.post)
         self._parts = parts
         self.providers: Mapping[str, SessionProvider] = parts.providers
-        self.postbox, self.deeds = parts.postbox, parts.deeds
+        self.postbox, self.deeds, self.standing = parts.postbox, parts.deeds, parts.standing
         self._chronicle, self._looks = parts.chronicle, parts.looks
         self._screens, self._demand = parts.screens, parts.demand
         self._requests = Requests(self)
@@ -274,6 +274,7 @@ class Controller:
         self._before = result
         self.memory, self.views, self.foreign = result.memory, result.views, result.foreign
         self._wake_at = result.wake_at
+        self.standing.take(result.views, now)
         self._record(result.events)
         self._write()  # what was counted is kept before it is acted on
         actions: list[SessionAction] = []

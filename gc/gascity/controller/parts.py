@@ -20,6 +20,7 @@ from gascity.controller.looks import Looks
 from gascity.controller.messages import Looked, Message, Wake
 from gascity.controller.postbox import Postbox, first_words
 from gascity.controller.screens import ScreenReader, Screens
+from gascity.controller.standing import Standing
 from gascity.controller.workers import Workers
 from gascity.core.actions import Event
 from gascity.core.memory import Memory
@@ -60,6 +61,7 @@ class Parts:
         self.screens = Screens(city, ScreenReader(self.providers, post, clock.now))
         self.deeds = Deeds(replace(hands, providers=self.providers), self.workers, post)
         self.demand = Demand(ambient, self.workers, post)
+        self.standing = Standing()
 
     def watch(self) -> None:
         """Listen to every provider there is, and to no other."""
