@@ -19,7 +19,7 @@ from gascity.controller.lock import CityLock
 from gascity.controller.observe import look, seen_sessions
 from gascity.controller.opening import open_providers
 from gascity.controller.place import Place
-from gascity.controller.status import status_document
+from gascity.controller.status import NOBODY, status_document
 from gascity.core import by_hand
 from gascity.core.actions import Event, EventType, Start
 from gascity.core.memory import HELD, Memory, after_stop, hold
@@ -92,7 +92,7 @@ def _views(seen: Plan) -> tuple[AgentView, ...]:
     """Return how the agents stand when nobody keeps them: what is down stays down."""
     due = {action.session for action in seen.actions if isinstance(action, Start)}
     return tuple(
-        replace(view, state=State.STOPPED, reason="no controller runs", next_at=None)
+        replace(view, state=State.STOPPED, reason=NOBODY, next_at=None)
         if view.session in due and view.state is State.STARTING
         else view
         for view in seen.views

@@ -9,6 +9,9 @@ from gascity.controller.standing import Place, place_of
 from gascity.core.advice import next_step
 from gascity.core.views import AgentView
 
+NOBODY = "no controller runs"
+"""Why an agent is down that would be up if its city were kept."""
+
 
 def status_document(
     city: str,
@@ -41,4 +44,5 @@ def status_document(
 
 def _agent(view: AgentView, state_since: Mapping[Place, float] | None) -> dict[str, object]:
     since = view.since if state_since is None else state_since.get(place_of(view))
-    return {**asdict(view), "state_since": since, "next": next_step(view)}
+    step = "`gc start` brings it up" if view.reason == NOBODY else next_step(view)
+    return {**asdict(view), "state_since": since, "next": step}
