@@ -199,7 +199,8 @@ def terminal_size() -> tuple[int, int]:
         columns, rows = os.get_terminal_size(sys.stdout.fileno())
     except (OSError, ValueError):
         columns, rows = 0, 0
-    return columns or 80, rows or 24
+    told = os.environ.get("COLUMNS", "")
+    return columns or (int(told) if told.isascii() and told.isdigit() else 0) or 80, rows or 24
 
 
 def _shows_symbols(env: Mapping[str, str], encoding: str) -> bool:

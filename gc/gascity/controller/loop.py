@@ -333,8 +333,7 @@ class Controller:
             self.memory = memory
             self._screens.touch(acted.session)
             for outcome in acted.outcomes:
-                discreet = self._chronicle.discreet(outcome)
-                self._say(*self.postbox.done(discreet))
+                self._say(*self.postbox.done(self._chronicle.discreet(outcome)))
         self._looks.want()
 
     def _say(self, events: Iterable[Event], alerts: Iterable[Alert]) -> None:

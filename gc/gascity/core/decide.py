@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gascity.core.actions import Alert, Event, EventType, Undrain
-from gascity.core.dead import dead
+from gascity.core.dead import dead, foretold
 from gascity.core.decision import (
     FREE,
     Decision,
@@ -98,6 +98,7 @@ def decide(
             decision = _living(spec, state, memory, permit, now, sight)
         case Wanted():
             decision = dead(spec, state, memory, permit, now)
+            events = foretold(events, spec, memory, decision, now)
     return replace(decision, events=(*events, *decision.events)) if events else decision
 
 
