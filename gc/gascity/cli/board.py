@@ -53,6 +53,7 @@ _CODES = {
 }
 GAP = "  "
 STEADY = {"STATE": 13, "SINCE": 7}  # cells at least, so that columns stand still
+SOME = 8  # cells of a reason beside a time, if it is worth anything
 NARROW = 12  # cells to which a name may be squeezed
 SPARED = (("PROVIDER", 50), ("PID", 50), ("RESTARTS", 16), ("SINCE", 11))
 """The columns that are left out where the reason has less than so many cells, in this order."""
@@ -161,11 +162,19 @@ class _Table:
         for title, room in self._rooms.items():
             fitting = squeezed if title == "AGENT" else cut
             parts.append(padded(fitting(cells[title], room, dots), room))
-        row = cut(GAP.join([*parts, cut(cells["REASON"], self._reason, dots)]), self._columns, dots)
+        row = cut(GAP.join([*parts, self._why(agent, cells["REASON"])]), self._columns, dots)
         code = _CODES.get(state, "")
         room = min(self._rooms["STATE"], self._columns)
         row = self._style.paint(row[:room], code) + row[room:].rstrip()
         return [row, *self._next(agent)]
+
+    def _why(self, agent: Agent, whole: str) -> str:
+        """Return the reason in the room it has; a time to come is cut last."""
+        tail = overview.until(agent, self._now)
+        room = self._reason - len(tail) - 1
+        if not tail or room < SOME or width(whole) <= self._reason:
+            return cut(whole, self._reason, self._style.dots)
+        return f"{cut(overview.one_line(agent['reason']), room, self._style.dots)} {tail}"
 
     def _next(self, agent: Agent) -> Iterator[str]:
         step = overview.next_step(agent)

@@ -130,10 +130,13 @@ def _marked(agent: Agent) -> list[str]:
 
 def reason(agent: Agent, now: float) -> str:
     """Return why the agent stands as it does, and when something will be done about it."""
-    why, next_at = one_line(agent["reason"]), agent["next_at"]
-    if isinstance(next_at, int | float):
-        return f"{why} ({when(next_at, now)})".strip()
-    return why
+    return f"{one_line(agent['reason'])} {until(agent, now)}".strip()
+
+
+def until(agent: Agent, now: float) -> str:
+    """Return when something will be done about the agent, in parentheses, if that is known."""
+    next_at = agent["next_at"]
+    return f"({when(next_at, now)})" if isinstance(next_at, int | float) else ""
 
 
 def next_step(agent: Agent) -> str:

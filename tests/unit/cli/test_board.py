@@ -128,6 +128,15 @@ def test_a_row_is_cut_and_what_to_do_is_not() -> None:
     ]
 
 
+def test_a_time_to_come_is_cut_last() -> None:
+    agent = {"state": "backoff", "reason": "it crashed: " + "x" * 90, "next_at": NOW + 12}
+
+    (rows,) = drawn(city(agent), 60, NOW, PLAIN).agents
+
+    assert rows[0].endswith("… (in 12s)")
+    assert cell_len(rows[0]) == 60
+
+
 def test_a_locale_without_signs_gets_ascii() -> None:
     lines = drawn(every_state("y" * 100), 60, NOW, ASCII).lines()
 
