@@ -76,7 +76,7 @@ def test_a_quarantine_is_told_with_its_times_and_the_way_out(troubled: City) -> 
     assert "restarts:      1 of 1 within 1h" in told
     past = lines[lines.index("how it came to this:") + 1 :]
     assert len(past) == 5
-    assert any(line.endswith("crashed  exited with status 3") for line in past)
+    assert any("crashed: exited with status 3" in line for line in past)
 
 
 def test_the_document_has_the_promised_keys(troubled: City) -> None:
