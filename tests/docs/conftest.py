@@ -26,12 +26,15 @@ ROOT = Path(__file__).parents[2]
 BIN = os.path.dirname(sys.executable)
 LOOKS = (
     "gc status",
+    "gc why",
+    "gc plan",
     "gc peek",
     "gc nudges",
     "gc explain",
     "gc events",
     "gc health",
     "gc metrics",
+    "gc runs",
     "grep",
 )
 LIMIT = 30.0

@@ -15,10 +15,13 @@ TOLD = [
     ROOT / "README.md",
     ROOT / "docs/tutorial/first-city.md",
     ROOT / "docs/howto/change-a-running-city.md",
+    ROOT / "docs/howto/ask-why.md",
     ROOT / "docs/howto/follow-events.md",
+    ROOT / "docs/howto/crash-reports.md",
     ROOT / "docs/howto/drain-and-reset.md",
     ROOT / "docs/howto/alerts.md",
     ROOT / "docs/howto/monitor.md",
+    ROOT / "docs/howto/run-as-a-service.md",
     *(pytest.param(ROOT / f"docs/howto/{n}.md", marks=pytest.mark.tmux) for n in ON_TMUX),
 ]
 CITIES = [

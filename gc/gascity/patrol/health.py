@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 
-from gascity.core.actions import Severity
+from gascity.core.alerts import Severity
 from gascity.core.views import State
 
 Fields = Mapping[str, object]

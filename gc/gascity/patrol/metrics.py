@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from gascity.core.actions import EventType, Severity
+from gascity.core.actions import EventType
+from gascity.core.alerts import Severity
 from gascity.core.nudges import NudgeState
 from gascity.core.views import UP, State
 from gascity.patrol.exposition import Family, Kind, text_of

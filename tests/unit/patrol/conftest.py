@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gascity.core.actions import Severity
+from gascity.core.alerts import Severity
 from gascity.patrol.notice import Notice, NoticeKind
 
 LIMIT = 30.0

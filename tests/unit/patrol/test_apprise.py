@@ -118,7 +118,7 @@ def test_without_the_extra_there_is_a_way_to_it() -> None:
         "import sys; sys.modules['apprise'] = None\n"
         "from gascity.patrol.sinks import sinks_of\n"
         "from gascity.core.model import AlertSettings\n"
-        "from gascity.core.actions import Severity\n"
+        "from gascity.core.alerts import Severity\n"
         "from gascity.patrol.notice import Notice, NoticeKind, SinkFailed\n"
         "way, = sinks_of(AlertSettings(apprise=('json://localhost',)), '/', {})\n"
         "told = Notice(NoticeKind.RAISED, 'c', 'k', 'a', Severity.INFO, 't', 0.0, 0.0)\n"

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from tests.unit.patrol.conftest import LIMIT, notice
 
-from gascity.core.actions import Alert, Severity
 from gascity.core.model import AlertSettings
 from gascity.patrol.notice import Notice, NoticeKind, Sink, SinkFailed
-from gascity.patrol.sinks import send, sinks_of
+from gascity.patrol.sinks import sinks_of
 from gascity.patrol.sinks.command import Command
 from gascity.patrol.sinks.desktop import Desktop
 from gascity.testing.eventually import eventually
@@ -82,16 +81,6 @@ def test_a_command_need_not_read_its_input(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_gone_is_a_failure(tmp_path: Path) -> None:
     assert failure(command("true", tmp_path / "gone")).startswith("cannot be run: ")
-
-
-def test_sending_an_alert_uses_every_way_there_is(tmp_path: Path) -> None:
-    alert = Alert("key", "a", "text", "screen", Severity.WARNING)
-    settings = AlertSettings(command="cat >> got", webhook_env="NOBODY_SETS_THIS")
-
-    assert send(AlertSettings(command="cat >> got"), alert, city="town", root=str(tmp_path))
-    assert not send(settings, alert, city="town", root=str(tmp_path))
-    told = [json.loads(line) for line in (tmp_path / "got").read_text().splitlines()]
-    assert [one["severity"] for one in told] == ["warning", "warning"]
 
 
 def test_a_city_has_the_ways_it_names() -> None:

@@ -8,13 +8,10 @@ lacks one says so each time, and not only when it starts. Only the ways that a c
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Mapping
 
-from gascity.core.actions import Alert
 from gascity.core.model import AlertSettings
-from gascity.patrol.notice import Notice, NoticeKind, Sink, SinkFailed
+from gascity.patrol.notice import Sink
 
 
 def sinks_of(settings: AlertSettings, root: str, environ: Mapping[str, str]) -> list[Sink]:
@@ -41,26 +38,3 @@ def sinks_of(settings: AlertSettings, root: str, environ: Mapping[str, str]) -> 
 
         sinks.append(Desktop(environ, limit))
     return sinks
-
-
-def send(settings: AlertSettings, alert: Alert, *, city: str, root: str) -> bool:
-    """Tell of an alert by all means there are; return whether each of them took it."""
-    now = time.time()
-    notice = Notice(
-        NoticeKind.RAISED,
-        city,
-        alert.key,
-        alert.agent,
-        alert.severity,
-        alert.text,
-        now,
-        now,
-        alert.screen,
-    )
-    taken = True
-    for sink in sinks_of(settings, root, os.environ):
-        try:
-            sink.send(notice)
-        except SinkFailed:
-            taken = False
-    return taken

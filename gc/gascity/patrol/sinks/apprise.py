@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from gascity.core.actions import Severity
+from gascity.core.alerts import Severity
 from gascity.patrol.notice import Notice, NoticeKind, SinkFailed
 from gascity.patrol.sinks.bounded import Bounded
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gascity.core.actions import Severity
+from gascity.core.alerts import Severity
 from gascity.patrol.notice import Notice, NoticeKind, SinkFailed
 from gascity.patrol.sinks.program import printable, run_program
 
