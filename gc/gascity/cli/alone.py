@@ -21,7 +21,7 @@ from gascity.controller.lock import CityLock
 from gascity.controller.observe import look, seen_sessions
 from gascity.controller.opening import open_providers
 from gascity.controller.place import Place
-from gascity.controller.status import status_document
+from gascity.controller.status import NOBODY, status_document
 from gascity.core import by_hand
 from gascity.core.actions import Event, EventType
 from gascity.core.case import Case, Scene, cases
@@ -109,8 +109,7 @@ def _unkept(case: Case) -> AgentView:
     """Return how an agent stands when nobody keeps it: nothing is started or replaced."""
     if not case.due:
         return case.view
-    nobody = "no controller runs"
-    why = nobody if case.view.state is State.STOPPED else f"{case.view.reason}; {nobody}"
+    why = NOBODY if case.view.state is State.STOPPED else f"{case.view.reason}; {NOBODY}"
     return replace(case.view, reason=why)
 
 

@@ -23,9 +23,20 @@ def register(app: typer.Typer) -> None:
     app.command()(peek)
 
 
-def status(context: typer.Context, as_json: AsJson = False) -> int:
-    """Show how every agent stands."""
+def status(
+    context: typer.Context,
+    follow: Annotated[
+        bool,
+        typer.Option("--watch", "-w", help="Go on showing it as it is, until q or Ctrl-C."),
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Show how every agent stands, those that need a person first."""
     here: Here = context.obj
+    if follow:
+        from gascity.cli.watching import watch, watch_as_json
+
+        return watch_as_json(here) if as_json else watch(here)
     try:
         document = here.ask("status", {}, timeout=STATUS_TIMEOUT)
     except NotRunning:

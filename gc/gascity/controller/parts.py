@@ -23,6 +23,7 @@ from gascity.controller.noting import Note
 from gascity.controller.postbox import Postbox, first_words
 from gascity.controller.records import Records, World
 from gascity.controller.screens import ScreenReader, Screens
+from gascity.controller.standing import Standing
 from gascity.controller.workers import Workers
 from gascity.core.actions import Event
 from gascity.core.memory import Memory
@@ -68,6 +69,7 @@ class Parts:
         self.demand = Demand(ambient, self.workers, post)
         self.records = Records(city, hands.runs_folder, self._world())
         self.chronicle.listen(lambda event: self.records.hear(event, self.looks.seen))
+        self.standing = Standing()
 
     def watch(self) -> None:
         """Listen to every provider there is, and to no other."""

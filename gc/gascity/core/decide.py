@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from gascity.core.actions import Event, EventType, Undrain
 from gascity.core.alerts import Alert, Trouble, of_agent
-from gascity.core.dead import dead
+from gascity.core.dead import dead, foretold
 from gascity.core.decision import (
     FREE,
     Decision,
@@ -100,6 +100,7 @@ def decide(
             decision = _living(spec, state, memory, permit, now, sight)
         case Wanted():
             decision = dead(spec, state, memory, permit, now)
+            events = foretold(events, spec, memory, decision, now)
     return replace(decision, events=(*events, *decision.events)) if events else decision
 
 
