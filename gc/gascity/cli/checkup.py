@@ -38,7 +38,8 @@ def checkup(here: Here) -> list[Finding]:
         return [*findings, Finding("city file", fine=False, says=problem.message.splitlines()[0])]
     findings.append(Finding("city file", fine=True, says=here.city_file))
     findings += [_folder(here, city), *_journal(here)]
-    return [*findings, *_providers(city), *_commands(city), _controller(here)]
+    findings += [*_providers(city), *_commands(city), *_alerts(city), _controller(here)]
+    return [*findings, *_service(city)]
 
 
 def _folder(here: Here, city: City) -> Finding:
@@ -122,6 +123,39 @@ def _program(command: str) -> str:
     return ""
 
 
+def _alerts(city: City) -> Iterator[Finding]:
+    """Look whether the ways to tell a person can work here; tell nobody."""
+    from importlib.util import find_spec
+
+    alerts = city.alerts
+    for key, name in (("webhook_env", alerts.webhook_env), ("apprise_env", alerts.apprise_env)):
+        if name:
+            there = bool(os.environ.get(name, "").strip())
+            says = f"the variable {name} is {'set' if there else 'not set here'}"
+            yield Finding(f"alerts {key}", there, says)
+    if alerts.apprise or alerts.apprise_env:
+        there = find_spec("apprise") is not None
+        says = "installed" if there else "not installed; `pip install 'gascity[alerts]'` brings it"
+        yield Finding("alerts apprise", there, says)
+    if alerts.desktop:
+        program = "osascript" if sys.platform == "darwin" else "notify-send"
+        found = shutil.which(program)
+        yield Finding("alerts desktop", found is not None, found or f"{program} is not installed")
+
+
 def _controller(here: Here) -> Finding:
     pid = here.controller_pid()
     return Finding("controller", fine=True, says=f"process {pid}" if pid else "not running")
+
+
+def _service(city: City) -> Iterator[Finding]:
+    """Look whether the agents would outlive the service and its login, if there is a service."""
+    from gascity.service.installed import host_here, services_of
+
+    host = host_here()
+    for service in services_of(host, city.root):
+        danger = host.danger(service.name, service.text)
+        says = danger or f"{service.name} leaves the agents running when it is stopped"
+        if not host.lingers():
+            says += "; it ends with your last login, unless you `loginctl enable-linger`"
+        yield Finding("service", fine=not danger, says=says)

@@ -9,16 +9,22 @@ import typer
 
 from gascity import __version__
 from gascity.cli import (
+    alerts,
     change,
     drift,
     events,
     inside,
     lifecycle,
     look,
+    monitor,
     nudges,
+    planning,
+    runs,
     screens,
+    service,
     setup,
     talk,
+    why,
 )
 from gascity.cli import explain as explaining
 from gascity.cli import reload as reloading
@@ -62,10 +68,16 @@ _typer.callback()(_root)
 for module in (
     setup,
     lifecycle,
+    service,
     change,
     reloading,
     look,
+    alerts,
+    monitor,
+    planning,
+    why,
     events,
+    runs,
     drift,
     explaining,
     talk,

@@ -12,20 +12,23 @@ from dataclasses import replace
 from functools import partial
 
 from gascity.controller.act import Hands
+from gascity.controller.alarms import Alarms
 from gascity.controller.chronicle import Chronicle
 from gascity.controller.clock import Clock
 from gascity.controller.deeds import Deeds
 from gascity.controller.demand import Demand
 from gascity.controller.looks import Looks
-from gascity.controller.messages import Looked, Message, Wake
+from gascity.controller.messages import Happened, Looked, Message, Wake
+from gascity.controller.noting import Note
 from gascity.controller.postbox import Postbox, first_words
+from gascity.controller.records import Records, World
 from gascity.controller.screens import ScreenReader, Screens
 from gascity.controller.standing import Standing
 from gascity.controller.workers import Workers
 from gascity.core.actions import Event
 from gascity.core.memory import Memory
 from gascity.core.model import City, declared
-from gascity.core.observed import CITY_ID, Seen, SessionState
+from gascity.core.observed import CITY_ID, Observation, Observed, Seen, SessionState
 from gascity.journal.store import Journal
 from gascity.session.provider import SessionProvider
 from gascity.session.watch import Watch
@@ -55,12 +58,17 @@ class Parts:
         self._watches: dict[str, Watch] = {}
         self.providers = dict(providers)
         self.workers = Workers()
-        self.chronicle = Chronicle(city, ambient, journal, report, clock, self.workers)
+        self._city = city
+        self.chronicle = Chronicle(city, ambient, journal, report, clock)
+        self.alarms = Alarms(city, ambient, journal, self.chronicle, post)
         self.postbox = Postbox(journal.nudges, first_words(city.desired))
-        self.looks = Looks(self.providers, declared(city.desired), post)
+        self.looks = Looks(self.providers, declared(city.desired), post, self._looked)
         self.screens = Screens(city, ScreenReader(self.providers, post, clock.now))
-        self.deeds = Deeds(replace(hands, providers=self.providers), self.workers, post)
+        hands = replace(hands, providers=self.providers, note=self._note)
+        self.deeds = Deeds(hands, self.workers, post)
         self.demand = Demand(ambient, self.workers, post)
+        self.records = Records(city, hands.runs_folder, self._world())
+        self.chronicle.listen(lambda event: self.records.hear(event, self.looks.seen))
         self.standing = Standing()
 
     def watch(self) -> None:
@@ -72,16 +80,41 @@ class Parts:
 
     def take(self, city: City, opened: Mapping[str, SessionProvider]) -> None:
         """Work for another city from now on; `opened` are the providers that come with it."""
+        self._city = city
         self.providers.update(opened)
         for provider in self.providers.values():
             provider.context = replace(provider.context, screens=city.screens)
         hands = replace(self.deeds.hands, grace=city.daemon.shutdown_timeout, screens=city.screens)
         self.deeds.use(hands)
         self.chronicle.take(city)
+        self.alarms.take(city)
         self.postbox.expect(first_words(city.desired))
         self.screens.change(city)
         self.demand.keep(city.desired.pools)
         self._expect(city)
+
+    def observed(
+        self,
+        sessions: Mapping[str, SessionState],
+        busy: Mapping[str, str],
+        now: float,
+        *,
+        closing: bool,
+    ) -> Observed:
+        """Return all that a plan may look at. Screens and messages are of no concern at the end."""
+        unread = self.screens.expect({} if closing else sessions)
+        queued = self.postbox.first(sessions, busy)
+        return Observed(
+            dict(self.looks.seen),
+            dict(self.demand.sizes),
+            self.deeds.occupied_at_the_end() if closing else busy,
+            typed_at=self.deeds.typing(),
+            starting=self.deeds.starting(),
+            shown=self.screens.shown,
+            queued={session: one for session, one in queued.items() if session not in unread},
+            unread=frozenset(unread),
+            looked_at=self.looks.ages(now),
+        )
 
     def retire(self, city: City, memory: Memory) -> None:
         """Close the providers that the city does not need and on which nothing of it is left."""
@@ -94,10 +127,29 @@ class Parts:
         self._expect(city)
 
     def close(self) -> None:
-        """Stop listening and reading; the providers stay open."""
+        """Stop listening and reading, and have all written; the providers stay open."""
         self.screens.close()
+        self.alarms.close()
         for watch in self._watches.values():
             watch.close()
+        self.records.close()
+
+    def _world(self) -> World:
+        """Return what records may ask for; nothing of it waits or changes anything."""
+        return World(
+            providers=self.providers,
+            secrets=self.chronicle.secrets,
+            restarts=lambda session: self.chronicle.memory.of(session).total_restarts,
+            is_busy=self.deeds.in_hand,
+            keep=lambda: self._city.daemon.keep_runs,
+            tell=lambda event: self._post(Happened(event)),
+        )
+
+    def _looked(self, provider: str, seen: Observation, began: float) -> None:
+        self.records.look(provider, seen, began)
+
+    def _note(self, note: Note) -> None:
+        self.records.note(note)
 
     def _expect(self, city: City) -> None:
         self.looks.expect(declared(city.desired))

@@ -20,14 +20,16 @@ def status_document(
     config_problem: str = "",
     journal_problem: str = "",
     foreign: Iterable[tuple[str, str]] = (),
+    alerts: Iterable[Mapping[str, object]] = (),
     state_since: Mapping[Place, float] | None = None,
 ) -> dict[str, object]:
     """Return the state of a city as plain JSON values. Its keys are a promise to scripts.
 
     `config_problem` says why the controller keeps a city that is older than its file,
     `journal_problem` why what happens is not written down at the moment. `foreign` are
-    sessions with a name like ours, by provider, that this city did not make. Without
-    `state_since`, an agent stands as it does since its session was made, for all that is known.
+    sessions with a name like ours, by provider, that this city did not make; `alerts` are open.
+    Without `state_since`, an agent stands as it does since its session was made, for all that is
+    known.
     """
     return {
         "city": city,
@@ -39,6 +41,7 @@ def status_document(
         },
         "agents": [_agent(view, state_since) for view in views],
         "foreign": [{"provider": provider, "session": name} for provider, name in foreign],
+        "alerts": [dict(alert) for alert in alerts],
     }
 
 
