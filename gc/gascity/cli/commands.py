@@ -21,6 +21,7 @@ from gascity.cli import (
     talk,
 )
 from gascity.cli import explain as explaining
+from gascity.cli import hooks as hooking
 from gascity.cli import reload as reloading
 from gascity.cli.city import Here
 from gascity.errors import Exit, UsageError, explain
@@ -72,6 +73,7 @@ for module in (
     nudges,
     screens,
     inside,
+    hooking,
 ):
     module.register(_typer)
 

@@ -22,6 +22,7 @@ from gascity.controller.messages import (
     Changed,
     Counted,
     Happened,
+    Heard,
     Leave,
     Looked,
     Message,
@@ -80,7 +81,8 @@ class Controller:
         self.providers: Mapping[str, SessionProvider] = parts.providers
         self.postbox, self.deeds = parts.postbox, parts.deeds
         self._chronicle, self._looks = parts.chronicle, parts.looks
-        self._screens, self._demand = parts.screens, parts.demand
+        self.screens = self._screens = parts.screens
+        self._demand = parts.demand
         self._requests = Requests(self)
         self.reloads = Reloads(origin, self, self._chronicle)
         self._closing = False
@@ -151,11 +153,7 @@ class Controller:
         return 0.0 if self._closing else self._paid_until - BURST - time.monotonic()
 
     def _timers(self) -> list[float]:
-        timers = [
-            *self.deeds.timers(),
-            *self._requests.deadlines(),
-            *self.postbox.next_end(),
-        ]
+        timers = [*self.deeds.timers(), *self._requests.deadlines(), *self.postbox.next_end()]
         return timers if self._wake_at is None else [*timers, self._wake_at]
 
     def _mind_the_time(self) -> None:
@@ -185,7 +183,7 @@ class Controller:
                 self._counted(message)
             case Happened(event):
                 self._record([event])
-            case Read():
+            case Read() | Heard():
                 self._screens.take(message)
                 self._news = True
             case Changed() | Unwatched() | Reloaded():
@@ -314,7 +312,7 @@ class Controller:
             self.deeds.occupied_at_the_end() if self._closing else busy,
             typed_at=self.deeds.typing(),
             starting=self.deeds.starting(),
-            shown=self._screens.shown,
+            shown=self._screens.heard(sessions, now),
             queued={session: one for session, one in queued.items() if session not in unread},
             unread=frozenset(unread),
             looked_at=self._looks.ages(now),
