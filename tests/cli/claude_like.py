@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+from typing import Any
 
 RULE = "─" * 60
 
@@ -37,7 +38,9 @@ def main() -> None:
                     file.write(json.dumps(results) + "\n")
 
 
-def fire(hooks: dict[str, list[dict[str, list[dict[str, str]]]]], event: dict[str, str]) -> list:
+def fire(
+    hooks: dict[str, list[dict[str, list[dict[str, str]]]]], event: dict[str, str]
+) -> list[dict[str, Any]]:
     done = []
     for group in hooks.get(event["hook_event_name"], []):
         for hook in group["hooks"]:

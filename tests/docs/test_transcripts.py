@@ -16,6 +16,7 @@ TOLD = [
     ROOT / "docs/tutorial/first-city.md",
     ROOT / "docs/howto/change-a-running-city.md",
     ROOT / "docs/howto/follow-events.md",
+    ROOT / "docs/howto/hooks.md",
     ROOT / "docs/howto/drain-and-reset.md",
     *(pytest.param(ROOT / f"docs/howto/{n}.md", marks=pytest.mark.tmux) for n in ON_TMUX),
 ]

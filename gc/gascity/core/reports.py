@@ -81,8 +81,8 @@ def _refuted(shown: Shown, kind: Kind, report: Report, now: float) -> bool:
     """Tell whether the screen shows that what was reported is over."""
     found = shown.reading.kind
     is_newer = shown.since >= report.at
-    if kind is Kind.WAITING and found is not None and is_newer:
-        return True  # a question that was answered is not on the screen any more
+    if kind is Kind.WAITING and (found in _SURE or (found is not None and is_newer)):
+        return True  # the screen tells what is asked, or shows that it was answered
     if found not in _REFUTES[kind]:
         return False
     drawn_late = found is Kind.WORKING  # the last picture of a turn may be read after its end

@@ -56,7 +56,6 @@ def install(folder: str, hooks: Hooked, path: str, session: str, gc: str) -> boo
     made = "" if os.path.isdir(parent) else parent
     try:
         os.makedirs(parent, exist_ok=True)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
         target = os.path.realpath(path)
         with _locked(os.path.dirname(target)), _naming(path):
             return _install(folder, hooks, path, target, session, gc, made)
@@ -230,6 +229,7 @@ def _place(folder: str, target: str) -> str:
 
 def _save(folder: str, record: Record) -> None:
     original = None if record.original is None else base64.b64encode(record.original).decode()
+    os.makedirs(folder, mode=0o700, exist_ok=True)
     document = {**asdict(record), "original": original, "sessions": list(record.sessions)}
     _write(_place(folder, record.target), json.dumps(document, indent=2).encode() + b"\n")
 

@@ -78,6 +78,13 @@ def test_an_agent_that_goes_on_working_after_its_turn_works() -> None:
     assert kind_at(shown, says(Kind.READY), SETTLED) is Kind.WORKING
 
 
+@pytest.mark.parametrize("kind", [Kind.WAITING, Kind.DIALOG])
+def test_a_question_that_is_on_the_screen_is_told_in_its_words(kind: Kind) -> None:
+    shown = shows(kind)
+
+    assert heard(shown, says(Kind.WAITING), AT, blind=False) is shown
+
+
 @pytest.mark.parametrize("kind", [Kind.WORKING, Kind.READY, Kind.DIALOG])
 def test_a_question_that_left_the_screen_was_answered(kind: Kind) -> None:
     assert kind_at(shows(kind, since=AT + 1), says(Kind.WAITING), 1) is kind

@@ -23,6 +23,9 @@ from gascity.hooks.hooked import Hooked, Untouchable
 GC = "/opt/a city's/bin/gc"
 JSON_TOOLS = ("claude", "gemini")
 
+Settings = dict[str, Any]  # Any: whatever JSON holds
+Layout = tuple[int | str | None, str, bool]
+
 leaves = st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False)
 values = st.recursive(
     leaves.filter(lambda value: value not in (float("inf"), float("-inf"))),
@@ -71,7 +74,7 @@ def records(tmp_path: Path) -> str:
 
 @trying(max_examples=40, deadline=None)
 @given(data=settings, layout=layouts, name=st.sampled_from(JSON_TOOLS))
-def test_any_settings_come_back_byte_for_byte(data: object, layout: Any, name: str) -> None:
+def test_any_settings_come_back_byte_for_byte(data: object, layout: Layout, name: str) -> None:
     indent, end, ascii_only = layout
     original = (json.dumps(data, indent=indent, ensure_ascii=ascii_only) + end).encode(
         "utf-8", "backslashreplace"
@@ -96,7 +99,7 @@ def test_any_settings_come_back_byte_for_byte(data: object, layout: Any, name: s
 
 @trying(max_examples=40, deadline=None)
 @given(before=settings, key=st.text().filter(lambda key: key != "hooks"), value=values)
-def test_what_a_user_changes_meanwhile_survives(before: Any, key: str, value: object) -> None:
+def test_what_a_user_changes_meanwhile_survives(before: Settings, key: str, value: object) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "settings.json")
         path.write_text(json.dumps(before))
