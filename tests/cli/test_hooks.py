@@ -27,7 +27,8 @@ def claude(**keys: str) -> str:
     more = "".join(f"{key} = {value}\n" for key, value in keys.items())
     return (
         f'[providers.claude]\ncommand = "{sys.executable} {LIKE}"\nargs = []\nprocess_names = []\n'
-        f'[[agents]]\nname = "a"\ndir = "rig"\nprovider = "claude"\nprompt_template = "p.md"\n{more}'
+        '[[agents]]\nname = "a"\ndir = "rig"\nprovider = "claude"\n'
+        f'prompt_template = "p.md"\n{more}'
     )
 
 
