@@ -29,7 +29,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from bench import _city, _tmux
 
 from gascity.agent import Agent, Home
-from gascity.controller import looks, loop
+from gascity.controller import looks, loop, pace
 from gascity.controller.act import Hands
 from gascity.controller.messages import Leave
 from gascity.controller.observe import look
@@ -240,7 +240,7 @@ class Counting(FakeProvider):
 
 def flat(folder: str) -> dict[str, object]:
     """Run a real loop for many ticks, with a crash now and then; tell how much it grew."""
-    loop.PACE = looks.PACE = 0.0  # it would rest between ticks
+    pace.COST = looks.PACE = 0.0  # it would rest between ticks
     world = FakeWorld()
     provider = Counting(CityContext("bench", ID, folder, {}), world)
     specs = specs_of("fake", IDLE)

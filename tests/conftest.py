@@ -26,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--require",
         default="",
         metavar="NAME[,NAME]",
-        help="fail where one of these is missing, instead of skipping (tmux, kubernetes)",
+        help="fail where one of these is missing, instead of skipping (tmux, kubernetes, systemd)",
     )
 
 
@@ -77,7 +77,15 @@ def _without_kubernetes() -> str:
     return "" if asked.returncode == 0 else "no Kubernetes API server answers"
 
 
-MISSING = {"tmux": _without_tmux, "kubernetes": _without_kubernetes}
+def _without_systemd() -> str:
+    return "" if shutil.which("systemd-analyze") else "there is no systemd-analyze on the PATH"
+
+
+MISSING = {
+    "tmux": _without_tmux,
+    "kubernetes": _without_kubernetes,
+    "systemd": _without_systemd,
+}
 
 
 def _children() -> set[int]:

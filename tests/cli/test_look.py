@@ -168,7 +168,7 @@ def test_a_reader_that_leaves_early_is_no_error_to_see(quiet: City, words: list[
 def test_a_city_in_order_has_an_empty_plan(quiet: City) -> None:
     document = json.loads(quiet.ok("plan", "--json"))
 
-    assert document["actions"] == []
+    assert (document["actions"], document["waiting"]) == ([], [])
     assert len(document["agents"]) == 4
     assert quiet.ok("plan") == "nothing to do: everything is as it should be\n"
 
@@ -179,14 +179,15 @@ def test_a_plan_tells_what_would_be_done_and_does_nothing(city: City) -> None:
     steps = json.loads(city.ok("plan", "--json"))["actions"]
 
     assert table == dry_run
-    assert [line.split()[:3] for line in table[1:]] == [
-        ["start", name, f"gc-town-{name}"] for name in "abc"
+    assert [line.split() for line in table[1:]] == [
+        ["start", name, "wanted", "by", "the", "city", "now"] for name in "abc"
     ]
     assert steps[0] == {
         "action": "start",
         "agent": "a",
         "session": "gc-town-a",
         "why": "wanted by the city",
+        "when": "now",
     }
     assert not city.living()
     assert not (city.state / "controller.sock").exists()

@@ -24,7 +24,18 @@ from gascity.testing.eventually import eventually
 
 ROOT = Path(__file__).parents[2]
 BIN = os.path.dirname(sys.executable)
-LOOKS = ("gc status", "gc peek", "gc nudges", "gc explain", "gc events", "grep")
+LOOKS = (
+    "gc status",
+    "gc why",
+    "gc plan",
+    "gc peek",
+    "gc nudges",
+    "gc explain",
+    "gc events",
+    "gc health",
+    "gc metrics",
+    "grep",
+)
 LIMIT = 30.0
 CTRL_C = "Ctrl-C"
 

@@ -13,9 +13,11 @@ from tests.docs.conftest import ROOT
 
 from gascity.cli.commands import _typer
 from gascity.config.backends import presets
+from gascity.controller.status import status_document
 from gascity.core.actions import EventType
-from gascity.core.views import State
+from gascity.core.views import AgentView, State
 from gascity.errors import Exit
+from gascity.patrol.metrics import Counted, metrics
 
 REFERENCE = ROOT / "docs" / "reference"
 
@@ -135,3 +137,16 @@ def test_what_lies_in_the_state_folder_is_on_the_page(tmp_path: Path) -> None:
     assert len(there) > 8
     for path in there:
         assert any(pattern.match(str(path)) for pattern in told), path
+
+
+def test_every_metric_is_in_the_howto() -> None:
+    text = (ROOT / "docs/howto/monitor.md").read_text("utf-8")
+    table = re.findall(r"^\| (`gc_.*?) \|", text, re.MULTILINE)
+    view = AgentView("a", "s", "p", State.READY, since=1.0, next_at=2.0)
+    printed = metrics(
+        status_document("town", 1, [view]), Counted(last_event=1.0), answers=True, version="1"
+    )
+
+    assert set(re.findall(r"`(\w+)`", " ".join(table))) == set(
+        re.findall(r"^# TYPE (\w+)", printed, re.MULTILINE)
+    )

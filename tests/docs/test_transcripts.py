@@ -15,12 +15,19 @@ TOLD = [
     ROOT / "README.md",
     ROOT / "docs/tutorial/first-city.md",
     ROOT / "docs/howto/change-a-running-city.md",
+    ROOT / "docs/howto/ask-why.md",
     ROOT / "docs/howto/follow-events.md",
     ROOT / "docs/howto/hooks.md",
     ROOT / "docs/howto/drain-and-reset.md",
+    ROOT / "docs/howto/alerts.md",
+    ROOT / "docs/howto/monitor.md",
+    ROOT / "docs/howto/run-as-a-service.md",
     *(pytest.param(ROOT / f"docs/howto/{n}.md", marks=pytest.mark.tmux) for n in ON_TMUX),
 ]
-CITIES = [ROOT / "README.md", ROOT / "docs/howto/use-a-backend.md", ROOT / "docs/howto/pools.md"]
+CITIES = [
+    ROOT / "README.md",
+    *(ROOT / f"docs/howto/{name}.md" for name in ("use-a-backend", "pools", "alerts")),
+]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

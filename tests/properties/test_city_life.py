@@ -20,9 +20,11 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from tests.properties.accounts import assert_explained
 
 from gascity.core import brake
-from gascity.core.actions import Action, Alert, Dismiss, Drain, Nudge, Remind, Start, Stop, Undrain
+from gascity.core.actions import Action, Dismiss, Drain, Nudge, Remind, Start, Stop, Undrain
+from gascity.core.case import Scene
 from gascity.core.drift import CHANGED
 from gascity.core.memory import (
     Memory,
@@ -273,12 +275,14 @@ class CityLife(RuleBasedStateMachine):
             assert again == result, "the plan before made a difference"
             self.before = again
         before, self.memory = self.memory, result.memory
+        if self.now % 3 < 1:  # a third of the moments are enough
+            assert_explained(Scene(self.desired(), observed, result, self.now))
         self.judge(result, busy)
         self.judge_gentleness(result, before)
         self.note_orphans()
         dropped: set[str] = set()
         for action in result.actions:
-            if isinstance(action, Alert | Remind) or action.session in dropped:
+            if isinstance(action, Remind) or action.session in dropped:
                 continue
             if not self.carry_out(action):
                 dropped.add(action.session)
@@ -308,7 +312,7 @@ class CityLife(RuleBasedStateMachine):
                 key = (provider, session)
                 meta = {k: v for k, v in self.world[key].meta.items() if k != DRAIN}
                 self.world[key] = replace(self.world[key], meta=meta)
-            case Alert() | Dismiss() | Nudge() | Remind():
+            case Dismiss() | Nudge() | Remind():
                 pass
         return True
 
@@ -329,7 +333,7 @@ class CityLife(RuleBasedStateMachine):
     def judge(self, result: Plan, busy: Collection[str]) -> None:
         cleared: set[Place] = set()
         for action in result.actions:
-            if isinstance(action, Alert | Remind):
+            if isinstance(action, Remind):
                 continue
             key = (action.provider, action.session)
             assert action.provider not in self.down, "acted on a provider that did not answer"
@@ -434,7 +438,7 @@ class CityLife(RuleBasedStateMachine):
         assert alive - crew == wanted
         assert len(crew) == self.crew()
         assert ours - alive <= waiting, "only what waits for another may lie dead"
-        assert [a for a in self.step().actions if not isinstance(a, Alert)] == []
+        assert self.step().actions == ()
 
     def wanted(self) -> set[Place]:
         def runs(agent: AgentSpec) -> bool:

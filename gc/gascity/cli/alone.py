@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING
 
 from gascity.agent import TIMEOUT
 from gascity.cli.city import Here, remembered
+from gascity.controller.alarms import alert_document, muted_agents
 from gascity.controller.lock import CityLock
 from gascity.controller.observe import look, seen_sessions
 from gascity.controller.opening import open_providers
 from gascity.controller.place import Place
 from gascity.controller.status import status_document
 from gascity.core import by_hand
-from gascity.core.actions import Event, EventType, Start
+from gascity.core.actions import Event, EventType
+from gascity.core.case import Case, Scene, cases
 from gascity.core.memory import HELD, Memory, after_stop, hold
 from gascity.core.model import AgentSpec, City, Desired, declared
 from gascity.core.naming import city_id
@@ -35,7 +37,7 @@ from gascity.core.observed import (
     SessionState,
     Unseen,
 )
-from gascity.core.plan import Plan, plan
+from gascity.core.plan import plan
 from gascity.core.views import AgentView, State
 from gascity.errors import ConfigError, GascityError, ProviderUnavailable
 from gascity.session.provider import SessionProvider
@@ -46,8 +48,8 @@ if TYPE_CHECKING:
 Changing = Callable[[Memory, Sequence[AgentSpec]], by_hand.Change]
 
 
-def look_around(city: City) -> Plan:
-    """Return what a controller would do now. Changes nothing.
+def scene_alone(city: City) -> Scene:
+    """Return what there is and what a controller would decide. Changes nothing.
 
     It would look at an orphan twice; here one look has to do.
     """
@@ -63,10 +65,10 @@ def look_around(city: City) -> Plan:
             for name, agent in first.memory.agents.items()
             if agent.orphan_since is not None
         }
-        if not seen_before:
-            return first
-        aged = replace(memory, agents={**memory.agents, **seen_before})
-        return plan(city.desired, observed, aged, now)
+        if seen_before:
+            aged = replace(memory, agents={**memory.agents, **seen_before})
+            first = plan(city.desired, observed, aged, now)
+        return Scene(city.desired, observed, first, now, kept=False)
     finally:
         for provider in providers.values():
             provider.close()
@@ -84,19 +86,31 @@ def _memory(place: Place) -> Memory:
 def status_without_controller(here: Here) -> dict[str, object]:
     """Return the status document of a city that nobody keeps."""
     city = here.load()
-    seen = look_around(city)
-    return status_document(city.name, None, _views(seen), foreign=seen.foreign)
+    scene = scene_alone(city)
+    views = [_unkept(case) for case in cases(scene, scene.plan.views)]
+    alerts = open_alerts(city, scene.plan.memory)
+    return status_document(city.name, None, views, foreign=scene.plan.foreign, alerts=alerts)
 
 
-def _views(seen: Plan) -> tuple[AgentView, ...]:
-    """Return how the agents stand when nobody keeps them: what is down stays down."""
-    due = {action.session for action in seen.actions if isinstance(action, Start)}
-    return tuple(
-        replace(view, state=State.STOPPED, reason="no controller runs", next_at=None)
-        if view.session in due and view.state is State.STARTING
-        else view
-        for view in seen.views
-    )
+def open_alerts(city: City, memory: Memory) -> list[dict[str, object]]:
+    """Return what the last controller left open; nothing where its journal cannot be read."""
+    place = Place(city.root)
+    if not os.path.exists(place.journal):
+        return []
+    now = time.time()
+    hushed = {agent for agent, until in muted_agents(city, memory).items() if until > now}
+    with contextlib.suppress(GascityError), _journal(place) as journal:
+        return [alert_document(alert, hushed) for alert in journal.alerts.open()]
+    return []
+
+
+def _unkept(case: Case) -> AgentView:
+    """Return how an agent stands when nobody keeps it: nothing is started or replaced."""
+    if not case.due:
+        return case.view
+    nobody = "no controller runs"
+    why = nobody if case.view.state is State.STOPPED else f"{case.view.reason}; {nobody}"
+    return replace(case.view, reason=why)
 
 
 def stop_city(here: Here) -> int:
@@ -176,6 +190,14 @@ def reset_agents(here: Here, specs: Sequence[AgentSpec]) -> Memory:
         memory, events = by_hand.reset(before, specs)
         journal.record(time.time(), events, memory)
     return before
+
+
+def change_memory(here: Here, specs: Sequence[AgentSpec], change: Changing) -> Memory:
+    """Keep a change that is of no concern to sessions; return what is remembered then."""
+    with _locked(here.load()) as place, _journal(place) as journal:
+        memory, events = change(journal.remembered(), specs)
+        journal.record(time.time(), events, memory)
+    return memory
 
 
 def drain_agents(here: Here, specs: Sequence[AgentSpec]) -> None:

@@ -53,7 +53,7 @@ def reset(context: typer.Context, agents: AgentNames, as_json: AsJson = False) -
             for spec, stands in zip(specs, _standings_alone(here, specs), strict=True)
         ]
 
-    found = _asked_or_alone(here, "reset", {"agents": names}, STOP_TIMEOUT, alone)
+    found = asked_or_alone(here, "reset", {"agents": names}, STOP_TIMEOUT, alone)
     if as_json:
         _print_json(found)
         return Exit.OK
@@ -98,7 +98,7 @@ def drain(
 
     params: dict[str, object] = {"agents": names, "wait": wait, "timeout": patience}
     limit = patience + SLACK if wait else STOP_TIMEOUT
-    _print(_asked_or_alone(here, "drain", params, limit, alone), as_json=as_json)
+    _print(asked_or_alone(here, "drain", params, limit, alone), as_json=as_json)
     return Exit.OK
 
 
@@ -114,12 +114,12 @@ def undrain(context: typer.Context, agents: AgentNames, as_json: AsJson = False)
         undrain_agents(here, specs)
         return _standings_alone(here, specs)
 
-    found = _asked_or_alone(here, "undrain", {"agents": names}, STOP_TIMEOUT, alone)
+    found = asked_or_alone(here, "undrain", {"agents": names}, STOP_TIMEOUT, alone)
     _print(found, as_json=as_json)
     return Exit.OK
 
 
-def _asked_or_alone(
+def asked_or_alone(
     here: Here,
     method: str,
     params: Mapping[str, object],

@@ -38,7 +38,8 @@ def checkup(here: Here) -> list[Finding]:
         return [*findings, Finding("city file", fine=False, says=problem.message.splitlines()[0])]
     findings.append(Finding("city file", fine=True, says=here.city_file))
     findings += [_folder(here, city), *_journal(here)]
-    return [*findings, *_providers(city), *_commands(city), _controller(here)]
+    findings += [*_providers(city), *_commands(city), _controller(here)]
+    return [*findings, *_service(city)]
 
 
 def _folder(here: Here, city: City) -> Finding:
@@ -125,3 +126,16 @@ def _program(command: str) -> str:
 def _controller(here: Here) -> Finding:
     pid = here.controller_pid()
     return Finding("controller", fine=True, says=f"process {pid}" if pid else "not running")
+
+
+def _service(city: City) -> Iterator[Finding]:
+    """Look whether the agents would outlive the service and its login, if there is a service."""
+    from gascity.service.installed import host_here, services_of
+
+    host = host_here()
+    for service in services_of(host, city.root):
+        danger = host.danger(service.name, service.text)
+        says = danger or f"{service.name} leaves the agents running when it is stopped"
+        if not host.lingers():
+            says += "; it ends with your last login, unless you `loginctl enable-linger`"
+        yield Finding("service", fine=not danger, says=says)

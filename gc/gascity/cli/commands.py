@@ -9,16 +9,21 @@ import typer
 
 from gascity import __version__
 from gascity.cli import (
+    alerts,
     change,
     drift,
     events,
     inside,
     lifecycle,
     look,
+    monitor,
     nudges,
+    planning,
     screens,
+    service,
     setup,
     talk,
+    why,
 )
 from gascity.cli import explain as explaining
 from gascity.cli import hooks as hooking
@@ -63,9 +68,14 @@ _typer.callback()(_root)
 for module in (
     setup,
     lifecycle,
+    service,
     change,
     reloading,
     look,
+    alerts,
+    monitor,
+    planning,
+    why,
     events,
     drift,
     explaining,

@@ -14,7 +14,7 @@ from gascity.cli import render
 from gascity.cli.city import Here, find_agents, remembered
 from gascity.cli.options import AsJson, complete_agents
 from gascity.cli.quick import STATUS_TIMEOUT
-from gascity.core.difference import Change, FieldChange, field_changes, shown
+from gascity.core.difference import Change, FieldChange, shown
 from gascity.errors import Exit, NotRunning
 
 if TYPE_CHECKING:
@@ -120,9 +120,8 @@ def _drift(
     views: Mapping[str, Mapping[str, object]] | None,
     city_id: str,
 ) -> Drift:
-    from gascity.core.fingerprint import canonical
-    from gascity.core.launch import declared_command
-    from gascity.core.observed import CONFIG, CONFIG_HASH, Unseen
+    from gascity.core.case import drifted_fields
+    from gascity.core.observed import CONFIG_HASH, Unseen
 
     observed = seen.get(spec.provider)
     if isinstance(observed, Unseen):
@@ -137,14 +136,8 @@ def _drift(
     )
     if state.meta.get(CONFIG_HASH) == spec.fingerprint and not moved:
         return Drift(spec.name, SAME)
-    command = declared_command(spec.base_command, spec.prompt, spec.prompt_mode, spec.prompt_flag)
-    present = canonical(command, spec.env, spec.fingerprint_extra)
-    try:
-        fields = field_changes(state.meta.get(CONFIG, ""), present)
-    except ValueError:
-        fields = ()
     then, next_at = what_follows(spec, views)
-    return Drift(spec.name, DRIFTED, then, next_at, (*fields, *moved))
+    return Drift(spec.name, DRIFTED, then, next_at, (*drifted_fields(spec, state), *moved))
 
 
 def _living(

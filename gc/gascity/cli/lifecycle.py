@@ -48,7 +48,7 @@ def start(
     """
     here: Here = context.obj
     if dry_run:
-        from gascity.cli.look import show_plan
+        from gascity.cli.planning import show_plan
 
         show_plan(here, as_json=False)
         return Exit.OK
@@ -57,8 +57,18 @@ def start(
 
 def _foreground(here: Here) -> int:
     from gascity.controller.daemon import run_city
+    from gascity.service.notify import Listener
 
-    run_city(Path(here.city_file), report=_tell, ready=_greet)
+    manager = Listener()
+
+    def ready(city: City) -> None:
+        _greet(city)
+        try:
+            manager.ready(f"keeps the city {city.name}")
+        except OSError as problem:
+            sys.stderr.write(f"warning: systemd was not told of the start: {problem.strerror}\n")
+
+    run_city(Path(here.city_file), report=_tell, ready=ready)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(Exit.OK)  # a call that is stuck in a worker must not keep the process alive
@@ -104,7 +114,7 @@ def stop(
     here: Here = context.obj
     if agents:
         return _stop_agents(here, agents)
-    answered = _stop_city(here)
+    answered = end_city(here)
     if isinstance(answered, dict):
         print_stopped(answered)
     else:
@@ -113,8 +123,11 @@ def stop(
     return Exit.OK
 
 
-def _stop_city(here: Here) -> object:
-    """Return the controller's answer, or how many sessions were ended without one."""
+def end_city(here: Here) -> object:
+    """End every agent, then the controller.
+
+    Returns the controller's answer, or how many sessions were ended without one.
+    """
     deadline = time.monotonic() + 5.0
     while True:
         try:
@@ -153,5 +166,7 @@ def restart(context: typer.Context, agents: AgentNames, as_json: AsJson = False)
 
         typer.echo(json.dumps(answered, indent=2))
     else:
-        typer.echo(f"restarted {', '.join(names)}")
+        done = answered.get("restarted", names) if isinstance(answered, dict) else names
+        said = f"restarted {', '.join(done)}" if done else "restarted none: none of them is needed"
+        typer.echo(said)
     return Exit.OK

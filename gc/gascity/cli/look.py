@@ -1,16 +1,13 @@
-"""`gc status`, `gc plan`, `gc peek`: what is, what would be done, what an agent shows."""
+"""`gc status`, `gc peek`: what is, and what an agent shows."""
 
 from __future__ import annotations
 
-import json
 import sys
 import time
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gascity.cli import render
 from gascity.cli.city import Here, reach
 from gascity.cli.options import AgentName, AsJson
 from gascity.cli.quick import STATUS_TIMEOUT, print_status
@@ -19,13 +16,10 @@ from gascity.errors import Exit, NotRunning, SessionNotFound
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gascity.core.actions import Action
-
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command()(status)
-    app.command(name="plan")(plan_command)
     app.command()(peek)
 
 
@@ -41,52 +35,6 @@ def status(context: typer.Context, as_json: AsJson = False) -> int:
     if isinstance(document, dict):
         print_status(document, as_json=as_json)
     return Exit.OK
-
-
-def plan_command(context: typer.Context, as_json: AsJson = False) -> int:
-    """Show what would be done now, and why. Does nothing."""
-    show_plan(context.obj, as_json=as_json)
-    return Exit.OK
-
-
-def show_plan(here: Here, *, as_json: bool) -> None:
-    """Print what a controller would do now."""
-    from gascity.cli.alone import look_around
-
-    found = look_around(here.load())
-    steps = [_step(action) for action in found.actions]
-    if as_json:
-        views = [asdict(view) for view in found.views]
-        typer.echo(json.dumps({"actions": steps, "agents": views}, indent=2))
-        return
-    if steps:
-        render.table(
-            ("ACTION", "AGENT", "SESSION", "WHY"),
-            [[step["action"], step["agent"], step["session"], step["why"]] for step in steps],
-        )
-    stuck = [view for view in found.views if view.state in ("unknown", "blocked")]
-    for view in stuck:
-        typer.echo(f"{view.name} is {view.state}: {view.reason}")
-    if not steps and not stuck:
-        typer.echo("nothing to do: everything is as it should be")
-
-
-def _step(action: Action) -> dict[str, str]:
-    from gascity.core.actions import Alert, Start
-
-    match action:
-        case Alert():
-            return {"action": "alert", "agent": action.agent, "session": "", "why": action.text}
-        case Start():
-            agent = action.spec.name
-        case _:
-            agent = action.agent
-    return {
-        "action": type(action).__name__.lower(),
-        "agent": agent,
-        "session": action.session,
-        "why": action.why,
-    }
 
 
 def peek(

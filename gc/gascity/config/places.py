@@ -18,6 +18,7 @@ from gascity.core.fingerprint import looks_secret
 
 Path = tuple[str | int, ...]
 
+ADDRESSES = frozenset({"webhook", "apprise"})  # whoever knows one can write there
 DEEPEST = 32  # levels of arrays and inline tables; a city needs three
 LONGEST_KEY = 8  # parts of a dotted key; the parser takes quadratic time over them
 _NOTED = 1000  # elements of one array whose places are kept
@@ -265,5 +266,10 @@ class _Scanner:
         return found is not None
 
 
+def is_hidden(key: str) -> bool:
+    """Tell whether the value of a key must not be shown."""
+    return looks_secret(key) or key in ADDRESSES
+
+
 def _any_secret(keys: Sequence[str]) -> bool:
-    return any(looks_secret(key) for key in keys)
+    return any(is_hidden(key) for key in keys)

@@ -94,7 +94,7 @@ def resolve(
             brakes=daemon.mass_death_brake,
         ),
         daemon=daemon,
-        alerts=AlertSettings(**file.alerts.model_dump()),
+        alerts=_alerts(file, report),
         default_provider=default,
         chose_provider=chosen not in ("", AUTO),
         provider_settings=file.session.settings,
@@ -102,6 +102,17 @@ def resolve(
         screens=screens,
         sources=report.sources,
     )
+
+
+def _alerts(file: CityFile, report: Report) -> AlertSettings:
+    said = file.alerts.model_dump()
+    if file.alerts.webhook and file.alerts.webhook_env:
+        report.at(
+            ("alerts", "webhook_env"),
+            "webhook and webhook_env both say where alerts are posted",
+            "leave one of them out",
+        )
+    return AlertSettings(**said | {"apprise": tuple(file.alerts.apprise)})
 
 
 def _screens(file: CityFile, root: str, choices: Choices, report: Report) -> RuleBook:

@@ -8,6 +8,7 @@ None means that the key is not there, an empty text that it says nothing.
 from __future__ import annotations
 
 import re
+import urllib.parse
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Literal
@@ -29,6 +30,7 @@ RESERVED_ENV = frozenset(
     {"GC_AGENT", "GC_CITY", "GC_CITY_PATH", "GC_DIR", "GC_SESSION_NAME", "GC_RUN"}
 )
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_APPRISE = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*://", re.ASCII)
 
 
 def _text(value: str) -> str:
@@ -58,6 +60,32 @@ def _env_name(value: str) -> str:
     return value
 
 
+def _optional_env_name(value: str) -> str:
+    return value and _env_name(value)
+
+
+def _webhook(value: str) -> str:
+    if value and not _is_web_address(value):
+        raise ValueError('expected an address such as "https://example.com/alerts"')
+    return value
+
+
+def _is_web_address(value: str) -> bool:
+    if not value.isprintable() or " " in value:
+        return False
+    try:
+        parts = urllib.parse.urlsplit(value)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, a bracket without its end
+        return False
+
+
+def _apprise(value: str) -> str:
+    if _APPRISE.match(value) is None:
+        raise ValueError('expected an address of apprise such as "mailto://..."')
+    return value
+
+
 def _interval(value: object) -> float:
     seconds = parse_duration(value)
     if seconds < 0.01:
@@ -70,6 +98,9 @@ Name = Annotated[str, AfterValidator(_component)]
 Folder = Annotated[str, AfterValidator(_optional_component)]
 EnvName = Annotated[str, AfterValidator(_env_name)]
 Env = dict[EnvName, Text]
+Variable = Annotated[str, AfterValidator(_optional_env_name)]
+WebAddress = Annotated[Text, AfterValidator(_webhook)]
+AppriseAddress = Annotated[Text, AfterValidator(_apprise)]
 Duration = Annotated[float, BeforeValidator(parse_duration)]
 Interval = Annotated[float, BeforeValidator(_interval)]
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -79,6 +110,7 @@ PromptModeName = Literal["arg", "flag", "none"]
 PolicyName = Literal["accept", "deny", "ask"]
 OnDriftName = Literal["restart", "drain", "notify"]
 OnIdleName = Literal["restart", "nudge", "stop"]
+SeverityName = Literal["info", "warning", "critical"]
 
 
 class Table(BaseModel):
@@ -208,9 +240,19 @@ class DaemonTable(Table):
 
 
 class AlertsTable(Table):
-    """`[alerts]`."""
+    """`[alerts]`: whom to tell, and how much of it."""
 
     command: Text = ""
+    webhook: WebAddress = ""
+    webhook_env: Variable = ""
+    apprise: list[AppriseAddress] = []
+    apprise_env: Variable = ""
+    desktop: bool = False
+    least: SeverityName = "warning"
+    recovery: bool = True
+    repeat_after: Duration = 60.0
+    per_minute: Count = 20
+    timeout: Interval = 30.0
 
 
 class CityFile(Table):

@@ -6,11 +6,15 @@ It is not a city file: it has keys of its own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from gascity.config.durations import format_duration
 from gascity.core.fingerprint import conceal, looks_secret, redacted, secret_values
-from gascity.core.model import AgentSpec, City, PoolSpec
+from gascity.core.model import AgentSpec, AlertSettings, City, PoolSpec
+
+_ADDRESS = re.compile(r"(?P<scheme>[^:]*://)(?:(?P<who>[^/?#]*)@)?(?P<host>[^/?#]*)/?(?P<rest>.*)")
 
 
 def as_toml(city: City) -> str:
@@ -27,12 +31,35 @@ def as_toml(city: City) -> str:
             "shutdown_timeout": format_duration(daemon.shutdown_timeout),
             "drift_patience": format_duration(daemon.drift_patience),
         },
-        "alerts": {"command": city.alerts.command},
+        "alerts": _alerts(city.alerts),
         "session": {"provider": city.default_provider, **_without_secrets(city.provider_settings)},
         "agents": [_agent(spec) for spec in city.desired.agents],
         "pools": [_pool(pool) for pool in city.desired.pools],
     }
     return _printable(tomli_w.dumps(document, multiline_strings=True))
+
+
+def _alerts(settings: AlertSettings) -> dict[str, object]:
+    return {
+        **asdict(settings),
+        "webhook": _address(settings.webhook),
+        "apprise": [_scheme(address) for address in settings.apprise],
+        "repeat_after": format_duration(settings.repeat_after),
+        "timeout": format_duration(settings.timeout),
+    }
+
+
+def _address(text: str) -> str:
+    """Return scheme and host of an address, and a hash for what may be secret."""
+    found = _ADDRESS.fullmatch(text)
+    if found is None or not (found["who"] or found["rest"]):
+        return text
+    return f"{found['scheme']}{found['host']}/{redacted(text)}"
+
+
+def _scheme(text: str) -> str:
+    """Return the scheme of an address, and a hash for the rest, which often is a secret."""
+    return f"{text.partition('://')[0]}://{redacted(text)}"
 
 
 def _agent(spec: AgentSpec) -> dict[str, object]:

@@ -6,13 +6,13 @@ import bisect
 import re
 from collections.abc import Sequence
 
-from gascity.config.places import Lines
+from gascity.config.places import Lines, is_hidden
 from gascity.config.problems import Problem, cells, visible
-from gascity.core.fingerprint import looks_secret
 
 _BEFORE, _WIDTH = 60, 120  # characters of a long line shown before the place, and in all
 _LOOK_BACK = 2000  # characters searched for the key a broken line belongs to
 _HIDDEN = "***"
+_PARTS = re.compile(r"""[."']""")
 _ASSIGNED = re.compile(r"""(?P<key>[\w."'-]{1,200})[ \t]*=[ \t]*""")
 
 
@@ -90,6 +90,6 @@ class Source:
         spans.extend(
             (max(found.end(), start), end)
             for found in _ASSIGNED.finditer(self.text, max(first, start - _LOOK_BACK), end)
-            if looks_secret(found["key"]) and found.end() not in self._known
+            if any(map(is_hidden, _PARTS.split(found["key"]))) and found.end() not in self._known
         )
         return sorted(span for span in spans if span[0] < span[1])

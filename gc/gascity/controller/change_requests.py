@@ -1,4 +1,4 @@
-"""What people ask of a running controller to change: reset, drain, undrain.
+"""What people ask of a running controller to change: reset, drain, undrain, mute, unmute.
 
 A change of mind is kept in memory, the plan acts on it, and the answer tells how each agent stands
 after that.
@@ -13,8 +13,10 @@ from gascity.agent import START_TIMEOUT, TIMEOUT
 from gascity.controller.message_requests import specs_of
 from gascity.controller.messages import Asked
 from gascity.core import by_hand, draining
+from gascity.core.memory import FOREVER, Memory
 from gascity.core.model import AgentSpec
 from gascity.core.observed import Alive, SessionState
+from gascity.core.spans import span
 from gascity.core.views import State
 from gascity.core.wishes import NOT_NEEDED
 from gascity.errors import GascityError, StopTimedOut, UsageError
@@ -40,6 +42,8 @@ class ChangeRequests:
             "reset": self._reset,
             "drain": self._drain,
             "undrain": self._undrain,
+            "mute": self._mute,
+            "unmute": self._unmute,
         }
 
     def _reset(self, asked: Asked) -> None:
@@ -103,6 +107,29 @@ class ChangeRequests:
 
         self._wait(asked, ready, PATIENCE, late)
 
+    def _mute(self, asked: Asked) -> None:
+        controller = self._controller
+        specs = specs_of(controller, asked.params)
+        until, how_long = muting(asked.params.get("seconds"), controller.now())
+        controller.remember(*by_hand.mute(controller.memory, specs, until, how_long))
+        self._answer_muted(asked, specs)
+
+    def _unmute(self, asked: Asked) -> None:
+        controller = self._controller
+        specs = specs_of(controller, asked.params)
+        controller.remember(*by_hand.unmute(controller.memory, specs))
+        self._answer_muted(asked, specs)
+
+    def _answer_muted(self, asked: Asked, specs: Sequence[AgentSpec]) -> None:
+        controller = self._controller
+
+        def ready() -> object | GascityError:
+            if controller.journal.behind:
+                return unwritten(controller, specs, "done, but the next controller forgets it")
+            return {"agents": [muted(spec, controller.memory) for spec in specs]}
+
+        self._wait(asked, ready, TIMEOUT, ready)
+
     def _is_asked(self, spec: AgentSpec) -> bool:
         """Tell whether it knows that it has to drain, or does not run."""
         state = self._alive(spec)
@@ -153,6 +180,20 @@ class ChangeRequests:
 def standing(agent: str, state: str, reason: str) -> dict[str, object]:
     """Return how an agent stands, as `gc drain --json` prints it. Its keys are a promise."""
     return {"name": agent, "state": str(state), "reason": reason}
+
+
+def muted(spec: AgentSpec, memory: Memory) -> dict[str, object]:
+    """Return until when an agent is muted, as `gc mute --json` prints it: null for not at all."""
+    return {"name": spec.name, "muted_until": memory.of(spec.session).muted_until}
+
+
+def muting(seconds: object, now: float) -> tuple[float, str]:
+    """Return until when something is muted for that long, and how to say so. Raises UsageError."""
+    if seconds is None:
+        return FOREVER, "until `gc unmute`"
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0:
+        raise UsageError("seconds must be a number of them")
+    return min(now + seconds, FOREVER), f"for {span(seconds)}"
 
 
 def unwritten(controller: Controller, specs: Sequence[AgentSpec], done: str) -> GascityError:

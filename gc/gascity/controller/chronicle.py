@@ -1,8 +1,7 @@
-"""What happened, told to whoever watches and written down; and alarms, told to people.
+"""What happened, told to whoever watches and written down.
 
 A journal that cannot be written must not end the supervision: what is untold is kept, and written
-when it can be. Screens that go with an event lose the secrets their agent was given. An alert stays
-open until its trouble is known to be over.
+when it can be. Screens that go with an event lose the secrets their agent was given.
 """
 
 from __future__ import annotations
@@ -13,21 +12,18 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from gascity.controller.act import Outcome
 from gascity.controller.clock import Clock
-from gascity.controller.postbox import UNPROVEN
-from gascity.controller.workers import Workers
-from gascity.core.actions import Alert, Event, EventType
+from gascity.core.actions import Event, EventType
+from gascity.core.alerts import Alert
 from gascity.core.concealing import conceal_rows
 from gascity.core.fingerprint import conceal, secret_values
 from gascity.core.memory import Memory
 from gascity.core.model import City, declared
 from gascity.errors import GascityError
-from gascity.journal.alerts import MOST
+from gascity.journal.alerts import OpenAlert
 from gascity.journal.store import Happening, Journal
-from gascity.patrol.sinks import send
 
 RECORDS = frozenset({EventType.DIALOG_ANSWERED, EventType.DIALOG_FAILED})  # with JSON for detail
 FROM_SCREENS = frozenset(
@@ -46,7 +42,10 @@ TIDIED = 60.0  # seconds between two looks for events that are too old, when non
 
 
 class Chronicle:
-    """The way of one controller's events to its journal. Used by the loop's thread alone."""
+    """The way of one controller's events to its journal. Used by the loop's thread alone.
+
+    `lost` says why the journal cannot be written at the moment.
+    """
 
     def __init__(
         self,
@@ -55,7 +54,6 @@ class Chronicle:
         journal: Journal,
         report: Callable[[Event], None],
         clock: Clock,
-        workers: Workers,
     ) -> None:
         self._ambient = ambient
         self._given: dict[str, tuple[str, ...]] = {}
@@ -63,13 +61,11 @@ class Chronicle:
         self._journal = journal
         self._report = report
         self._clock = clock
-        self._workers = workers
+        self._listeners: list[Callable[[Event], None]] = []
         self._unwritten: list[Happening] = []
-        self._raised: list[tuple[float, Alert]] = []
+        self._alerts: dict[str, OpenAlert] = {}
         self._over: set[str] = set()
-        self._open: dict[str, str] = {}
-        self._take_up_alerts()
-        self._lost = False
+        self.lost = ""
         self._given_up = 0
         self._again_at = 0.0
         self._tidy_at = 0.0
@@ -84,14 +80,22 @@ class Chronicle:
                 known = {*self._given.get(spec.name, ()), *secrets}
                 self._given[spec.name] = tuple(sorted(known, key=len, reverse=True))
 
+    def listen(self, listener: Callable[[Event], None]) -> None:
+        """Have each event told to somebody, as it is recorded."""
+        self._listeners.append(listener)
+
+    def now(self) -> float:
+        """Return the time at which what happens now is written down."""
+        return self._clock.now()
+
     def record(self, events: Iterable[Event]) -> None:
         """Tell of events now; `write` keeps them."""
         for event in events:
             told = self._harmless(event) if event.type in FROM_SCREENS else event
             self._unwritten.append((self._clock.now(), told))
             self._tell(told)
-            if told.type is EventType.NUDGE_SUBMITTED:  # it takes messages again
-                self.settle(*self._open_of(told.agent, UNPROVEN))
+            for listener in self._listeners:
+                listener(told)
 
     def conceal(self, agent: str, text: str) -> str:
         """Return a text that an agent showed without the secrets it was given."""
@@ -113,60 +117,36 @@ class Chronicle:
         detail = _record(event.detail, hidden) if is_record else _screen(event.detail, hidden)
         return replace(event, message=conceal(event.message, hidden), detail=detail)
 
-    def alarm(self, alert: Alert) -> None:
-        """Tell a person, by the means the city has for that."""
+    def harmless(self, alert: Alert) -> Alert:
+        """Return an alert without the secrets its agent was given."""
         hidden = self._secrets(alert.agent)
-        alert = replace(
-            alert, text=conceal(alert.text, hidden), screen=_screen(alert.screen, hidden)
-        )
-        event = Event(EventType.ALERT_RAISED, alert.agent, message=alert.text, detail=alert.screen)
-        self.record([event])
-        self._raised.append((self._clock.now(), alert))
-        self._open[alert.key] = alert.agent
-        if len(self._open) > MOST:
-            del self._open[next(iter(self._open))]
-        self._send(alert)
+        if not hidden:
+            return alert
+        text, screen = conceal(alert.text, hidden), _screen(alert.screen, hidden)
+        return replace(alert, text=text, screen=screen)
 
-    def _send(self, alert: Alert) -> None:
-        city = self._city
-        if city.alerts.command:
-            job = partial(send, city.alerts, alert, city=city.name, root=city.root)
-            self._workers.submit(job)
-
-    def settle(self, *keys: str) -> None:
-        """These troubles are over, if a person was told of them; `write` closes their alerts."""
-        for key in keys:
-            if self._open.pop(key, None) is not None:
-                self._over.add(key)
-                self._raised = [(at, alert) for at, alert in self._raised if alert.key != key]
-
-    def _open_of(self, agent: str, beginning: str = "") -> list[str]:
-        """Return the keys of an agent's open alerts; without an agent, of those of the city."""
-        found = self._open.items()
-        return [key for key, whose in found if whose == agent and key.startswith(beginning)]
-
-    def _take_up_alerts(self) -> None:
-        """Take up what an earlier controller left open.
-
-        What it told of the city itself it had seen itself: it is told again, if it is still so.
-        """
-        with contextlib.suppress(GascityError):  # they become too old in time
-            self._open = {alert.key: alert.agent for alert in self._journal.alerts.open()}
-        self.settle(*self._open_of(""))
+    def keep_alerts(self, alerts: Iterable[OpenAlert], over: Iterable[str]) -> None:
+        """Have alerts kept as they are now, and those that are over forgotten; see `write`."""
+        for key in over:
+            self._alerts.pop(key, None)
+            self._over.add(key)
+        for alert in alerts:
+            self._alerts[alert.key] = alert
+            self._over.discard(alert.key)
 
     def write(self, memory: Memory) -> None:
         """Write what happened since the last time, in one transaction; keep it if that fails."""
-        if self._lost and time.monotonic() < self._again_at and not self._is_the_end():
+        if self.lost and time.monotonic() < self._again_at and not self._is_the_end():
             return
         try:
             happened = [*self._gap(), *self._unwritten]
-            self._journal.write(happened, memory, self._raised, self._over)
+            self._journal.write(happened, memory, self._alerts.values(), self._over)
         except GascityError as problem:  # a full disk must not end the supervision
             self._lose(problem)
         else:
-            self._lost = False
+            self.lost = ""
             self._given_up = 0
-            self._unwritten, self._raised, self._over = [], [], set()
+            self._unwritten, self._alerts, self._over = [], {}, set()
 
     def hurry(self) -> None:
         """Try to write at once, also where that just failed: somebody waits for it."""
@@ -174,12 +154,12 @@ class Chronicle:
 
     def patience(self) -> float:
         """Return how long until what could not be written is tried again."""
-        return max(self._again_at - time.monotonic(), 0.0) if self._lost else math.inf
+        return max(self._again_at - time.monotonic(), 0.0) if self.lost else math.inf
 
     def tidy(self) -> None:
         """Let the oldest events go, a few at a time."""
         daemon, now = self._city.daemon, time.monotonic()
-        if now < self._tidy_at or self._lost:
+        if now < self._tidy_at or self.lost:
             return
         more = False
         with contextlib.suppress(GascityError):  # it has time
@@ -188,15 +168,12 @@ class Chronicle:
 
     def _lose(self, problem: GascityError) -> None:
         """The journal cannot be written: say so once, and keep what there is room for."""
-        if not self._lost:
+        if not self.lost:
             self.record([Event(EventType.JOURNAL_LOST, message=problem.message)])
-            text = f"what happens is not written down for now: {problem.message}"
-            self._send(Alert("journal", "", text))
-        self._lost = True
+        self.lost = problem.message
         self._again_at = time.monotonic() + PAUSE
         self._given_up += max(len(self._unwritten) - MOST_UNTOLD, 0)
         self._unwritten = self._unwritten[-MOST_UNTOLD:]
-        self._raised = self._raised[-MOST_UNTOLD:]
 
     def _gap(self) -> list[Happening]:
         """Return what the journal has to know of events there was no room for."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -63,10 +63,15 @@ class Deed:
         """Whether it is decided on again for as long as it has not begun."""
         return isinstance(self.actions[0], Stop) and self.actions[0].gentle
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether its turn has come."""
+        return self.deadline != float("inf")
+
     def __str__(self) -> str:
         last = self.actions[-1]
         doing = f"{DOING[type(last)]}: {last.why}"
-        return f"waits for its turn; {doing}" if self.deadline == float("inf") else doing
+        return doing if self.has_begun else f"waits for its turn; {doing}"
 
 
 class Deeds:
@@ -226,6 +231,12 @@ class Deeds:
     def in_hand(self, session: str = "") -> bool:
         """Tell whether something is being done, to this session or at all."""
         return session in self._under_way if session else bool(self._under_way)
+
+    def under_way(self) -> Iterator[tuple[SessionAction, bool]]:
+        """Yield what is being done, each with whether its turn has come."""
+        for deeds in self._under_way.values():
+            for deed in deeds:
+                yield from ((action, deed.has_begun) for action in deed.actions)
 
     def starting(self) -> frozenset[str]:
         """Return the sessions that are being brought up."""

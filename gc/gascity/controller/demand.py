@@ -17,7 +17,7 @@ from typing import IO
 
 from gascity.controller.messages import Counted, Message
 from gascity.controller.workers import Workers
-from gascity.core.actions import Alert
+from gascity.core.alerts import Alert, Severity
 from gascity.core.model import PoolSpec
 
 TIMEOUT = 30.0
@@ -65,7 +65,8 @@ class Demand:
             return []
         self._told[counted.pool] = counted.why
         text = f"the check of pool {counted.pool} gives no number: {counted.why}"
-        return [Alert(f"pool:{counted.pool}", "", f"{text}; its last size stays")]
+        text = f"{text}; its last size stays"
+        return [Alert(f"pool:{counted.pool}", "", text, severity=Severity.WARNING)]
 
     def _count(self, pool: PoolSpec) -> None:
         size, why = None, "it could not be run"

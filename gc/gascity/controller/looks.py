@@ -205,11 +205,6 @@ class Looks:
             self._post(Looked(name, look(provider, specs)))
 
 
-def ended_by(looked: Looked) -> list[str]:
-    """Return the keys of the alerts that are over because a provider answered."""
-    return [f"provider:{looked.provider}"] if isinstance(looked.observation, Seen) else []
-
-
 def news_of(looked: Looked, *, was_lost: bool) -> list[Event]:
     """Return what has to be said when a provider falls silent, or answers again."""
     match looked.observation:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from gascity.controller.act import Hands
 from gascity.controller.clock import Clock
 from gascity.controller.inbox import Inbox
-from gascity.controller.looks import HASTE, ended_by, news_of
+from gascity.controller.looks import HASTE, news_of
 from gascity.controller.messages import (
     Acted,
     Asked,
@@ -32,25 +32,26 @@ from gascity.controller.messages import (
     Wake,
 )
 from gascity.controller.observe import seen_sessions
+from gascity.controller.pace import Pace
 from gascity.controller.parts import Parts
 from gascity.controller.reload import Origin, Reloads
 from gascity.controller.requests import Requests
 from gascity.controller.slowness import TickBudget
-from gascity.core.actions import Alert, Event, EventType, Remind, SessionAction
+from gascity.core.actions import Event, EventType, Remind, SessionAction
+from gascity.core.alerts import Alert
+from gascity.core.case import Scene
 from gascity.core.changes import changed_sessions
 from gascity.core.memory import Memory
 from gascity.core.model import City, Desired
 from gascity.core.observed import CITY_ID, Observed, SessionState, Unseen
-from gascity.core.plan import Plan, plan
+from gascity.core.plan import plan
 from gascity.core.views import AgentView
 from gascity.journal.store import Journal
 from gascity.session.delivery import let_typing_end
 from gascity.session.provider import SessionProvider
 
-PACE = 0.005  # each tick costs this much of a budget ...
 TYPING = 5.0  # the exit waits this long for words that are typed and not submitted ...
 HEARD = 0.5  # ... and this long to hear what became of them
-BURST = 0.050  # ... of which so much can be spent at once: ten ticks, then two hundred a second
 
 
 class Controller:
@@ -71,7 +72,6 @@ class Controller:
         self.city = city
         self.memory: Memory = journal.remembered()
         self.views: tuple[AgentView, ...] = ()
-        self.foreign: tuple[tuple[str, str], ...] = ()
         self.leaving = ""
         self._clock = clock or Clock()
         self.journal = journal
@@ -80,16 +80,16 @@ class Controller:
         self._parts = parts
         self.providers: Mapping[str, SessionProvider] = parts.providers
         self.postbox, self.deeds = parts.postbox, parts.deeds
-        self._chronicle, self._looks = parts.chronicle, parts.looks
+        self._chronicle, self._looks, self.alarms = parts.chronicle, parts.looks, parts.alarms
         self.screens = self._screens = parts.screens
         self._demand = parts.demand
         self._requests = Requests(self)
-        self.reloads = Reloads(origin, self, self._chronicle)
+        self.reloads = Reloads(origin, self, self._chronicle, self.alarms)
         self._closing = False
-        self._before: Plan | None = None
+        self.scene: Scene | None = None
         self._news = False
-        self._pace = TickBudget(lambda: self.city.daemon.tick_budget)
-        self._paid_until = 0.0
+        self._budget = TickBudget(lambda: self.city.daemon.tick_budget)
+        self._pace = Pace()
         self._wake_at: float | None = None
         self._patrol_at = 0.0
 
@@ -144,13 +144,12 @@ class Controller:
         times = [self._patrol_at, *self._timers()]
         looks = self._looks.patience()
         patience = min(min(times) - self._clock.now(), self.deeds.patience())
-        patience = min(patience, self._chronicle.patience())
+        patience = min(patience, self._chronicle.patience(), self.alarms.patience())
         patience = patience if looks is None else min(patience, looks)
         return max(min(patience, self._tick_rest()) if self._news else patience, 0.0)
 
     def _tick_rest(self) -> float:
-        """Return how long news have to wait: not at all, but for a long burst of them."""
-        return 0.0 if self._closing else self._paid_until - BURST - time.monotonic()
+        return 0.0 if self._closing else self._pace.rest()
 
     def _timers(self) -> list[float]:
         timers = [*self.deeds.timers(), *self._requests.deadlines(), *self.postbox.next_end()]
@@ -252,13 +251,14 @@ class Controller:
         if self._demand.take(counted.pool, counted.size):
             self._looks.want()
         self._say((), self._demand.complaints(counted))
+        if counted.size is not None:
+            self.alarms.settle(f"pool:{counted.pool}")
 
     def _looked(self, looked: Looked) -> None:
         was_lost = isinstance(self._looks.seen.get(looked.provider), Unseen)
         if not self._looks.take(looked):
             return
         self._record(news_of(looked, was_lost=was_lost))
-        self._chronicle.settle(*ended_by(looked))
         self._news = True
 
     # --- plan
@@ -266,23 +266,21 @@ class Controller:
     def _tick(self) -> None:
         began = time.monotonic()
         self._news = False
-        self._paid_until = max(self._paid_until, began) + PACE
+        self._pace.spend()
         now = self._clock.now()
-        result = plan(self._desired(), self._observed(now), self.memory, now, self._before)
-        self._before = result
-        self.memory, self.views, self.foreign = result.memory, result.views, result.foreign
-        self._wake_at = result.wake_at
+        desired, observed = self._desired(), self._observed(now)
+        result = plan(desired, observed, self.memory, now, self.scene.plan if self.scene else None)
+        self.scene = Scene(desired, observed, result, now)
+        self.memory, self.views, self._wake_at = result.memory, result.views, result.wake_at
         self._record(result.events)
+        self.alarms.stand(result, ending=self._closing)
         self._write()  # what was counted is kept before it is acted on
         actions: list[SessionAction] = []
         for action in result.actions:
-            match action:
-                case Alert():
-                    self._chronicle.alarm(action)
-                case Remind():
-                    self._record(self.postbox.remind(action, now))
-                case _:
-                    actions.append(action)
+            if isinstance(action, Remind):
+                self._record(self.postbox.remind(action, now))
+            else:
+                actions.append(action)
         if self._closing:
             self.deeds.begin_the_end(actions)
         else:
@@ -291,7 +289,7 @@ class Controller:
         if self._closing and self._all_is_gone():
             self.leaving = "the city was stopped"
             self._requests.after_tick()
-        self._record(self._pace.judge(time.monotonic() - began, len(result.views)))
+        self._record(self._budget.judge(time.monotonic() - began, len(result.views)))
 
     def _desired(self) -> Desired:
         wanted = self.city.desired
@@ -303,20 +301,8 @@ class Controller:
         if self.deeds.outran_a_look():
             self._looks.want()
         sessions = self.sessions()
-        unread = self._screens.expect({} if self._closing else sessions)
         self._say(*self.postbox.greet(sessions, busy, now))
-        queued = self.postbox.first(sessions, busy)
-        return Observed(
-            dict(self._looks.seen),
-            dict(self._demand.sizes),
-            self.deeds.occupied_at_the_end() if self._closing else busy,
-            typed_at=self.deeds.typing(),
-            starting=self.deeds.starting(),
-            shown=self._screens.heard(sessions, now),
-            queued={session: one for session, one in queued.items() if session not in unread},
-            unread=frozenset(unread),
-            looked_at=self._looks.ages(now),
-        )
+        return self._parts.observed(sessions, busy, now, closing=self._closing)
 
     def _all_is_gone(self) -> bool:
         waits = self.deeds.in_hand() or self.deeds.outran_a_look()
@@ -337,7 +323,7 @@ class Controller:
     def _say(self, events: Iterable[Event], alerts: Iterable[Alert]) -> None:
         self._record(events)
         for alert in alerts:
-            self._chronicle.alarm(alert)
+            self.alarms.alarm(alert)
 
     # --- journal
 
@@ -345,4 +331,5 @@ class Controller:
         self._chronicle.record(events)
 
     def _write(self) -> None:
+        self.alarms.tell()
         self._chronicle.write(self.memory)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from gascity.controller.act import Hands
+from gascity.controller.alarms import Alarms
 from gascity.controller.chronicle import Chronicle
 from gascity.controller.clock import Clock
 from gascity.controller.deeds import Deeds
@@ -24,7 +25,7 @@ from gascity.controller.workers import Workers
 from gascity.core.actions import Event
 from gascity.core.memory import Memory
 from gascity.core.model import City, declared
-from gascity.core.observed import CITY_ID, Seen, SessionState
+from gascity.core.observed import CITY_ID, Observed, Seen, SessionState
 from gascity.journal.store import Journal
 from gascity.session.provider import SessionProvider
 from gascity.session.watch import Watch
@@ -54,7 +55,8 @@ class Parts:
         self._watches: dict[str, Watch] = {}
         self.providers = dict(providers)
         self.workers = Workers()
-        self.chronicle = Chronicle(city, ambient, journal, report, clock, self.workers)
+        self.chronicle = Chronicle(city, ambient, journal, report, clock)
+        self.alarms = Alarms(city, ambient, journal, self.chronicle, post)
         self.postbox = Postbox(journal.nudges, first_words(city.desired))
         self.looks = Looks(self.providers, declared(city.desired), post)
         self.screens = Screens(city, ScreenReader(self.providers, post, clock.now))
@@ -76,10 +78,34 @@ class Parts:
         hands = replace(self.deeds.hands, grace=city.daemon.shutdown_timeout, screens=city.screens)
         self.deeds.use(hands)
         self.chronicle.take(city)
+        self.alarms.take(city)
         self.postbox.expect(first_words(city.desired))
         self.screens.change(city)
         self.demand.keep(city.desired.pools)
         self._expect(city)
+
+    def observed(
+        self,
+        sessions: Mapping[str, SessionState],
+        busy: Mapping[str, str],
+        now: float,
+        *,
+        closing: bool,
+    ) -> Observed:
+        """Return all that a plan may look at. Screens and messages are of no concern at the end."""
+        unread = self.screens.expect({} if closing else sessions)
+        queued = self.postbox.first(sessions, busy)
+        return Observed(
+            dict(self.looks.seen),
+            dict(self.demand.sizes),
+            self.deeds.occupied_at_the_end() if closing else busy,
+            typed_at=self.deeds.typing(),
+            starting=self.deeds.starting(),
+            shown=self.screens.heard(sessions, now),
+            queued={session: one for session, one in queued.items() if session not in unread},
+            unread=frozenset(unread),
+            looked_at=self.looks.ages(now),
+        )
 
     def retire(self, city: City, memory: Memory) -> None:
         """Close the providers that the city does not need and on which nothing of it is left."""
@@ -94,6 +120,7 @@ class Parts:
     def close(self) -> None:
         """Stop listening and reading; the providers stay open."""
         self.screens.close()
+        self.alarms.close()
         for watch in self._watches.values():
             watch.close()
 

@@ -11,7 +11,8 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
 from gascity.controller.act import Outcome
-from gascity.core.actions import Alert, Event, EventType, Nudge, Remind, SessionAction
+from gascity.core.actions import Event, EventType, Nudge, Remind, SessionAction
+from gascity.core.alerts import Alert, Severity
 from gascity.core.model import Desired, declared
 from gascity.core.nudges import NudgeState, QueuedNudge
 from gascity.core.observed import NUDGED, STARTING, SessionState
@@ -221,4 +222,4 @@ def _event(kind: EventType, nudge: QueuedNudge, why: str) -> Event:
 
 def _unproven(nudge: QueuedNudge, why: str) -> Alert:
     text = f"message {nudge.number} for {nudge.agent} may not have arrived: {why}"
-    return Alert(f"{UNPROVEN}{nudge.number}", nudge.agent, text)
+    return Alert(f"{UNPROVEN}{nudge.number}", nudge.agent, text, severity=Severity.WARNING)

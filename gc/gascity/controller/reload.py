@@ -20,13 +20,15 @@ from typing import TYPE_CHECKING
 
 from gascity.config.load import refusal
 from gascity.config.problems import ConfigProblems, Problem
+from gascity.controller.alarms import Alarms
 from gascity.controller.chronicle import Chronicle
 from gascity.controller.filewatch import FileWatch
 from gascity.controller.messages import Changed, OfFiles, Reloaded, Unwatched
 from gascity.controller.parts import needed
 from gascity.controller.sources import UNSETTLED, signed
 from gascity.controller.workers import Workers
-from gascity.core.actions import Alert, Event, EventType
+from gascity.core.actions import Event, EventType
+from gascity.core.alerts import Alert, Severity
 from gascity.core.changes import Changes, changes, keeping
 from gascity.core.model import City, declared
 from gascity.errors import GascityError
@@ -61,11 +63,18 @@ class Origin:
 class Reloads:
     """The readings of one controller's city. Used by the loop's thread, but for the reading."""
 
-    def __init__(self, origin: Origin | None, controller: Controller, chronicle: Chronicle) -> None:
+    def __init__(
+        self,
+        origin: Origin | None,
+        controller: Controller,
+        chronicle: Chronicle,
+        alarms: Alarms,
+    ) -> None:
         self.problem = ""
         self._origin = origin
         self._controller = controller
         self._chronicle = chronicle
+        self._alarms = alarms
         self._count = 0
         self._recent: deque[tuple[int, dict[str, object]]] = deque(maxlen=RECENT)
         self._workers = Workers(few=1)
@@ -107,11 +116,11 @@ class Reloads:
             case Changed():
                 self._read()
             case Unwatched(""):
-                self._chronicle.settle("files")
+                self._alarms.settle("files")
             case Unwatched(why):
                 every = f"every {self._controller.city.daemon.patrol_interval:g} s"
                 text = f"the files of the city cannot be watched, but are looked at {every}: {why}"
-                self._chronicle.alarm(Alert("files", "", text))
+                self._alarms.alarm(Alert("files", "", text, severity=Severity.WARNING))
             case Reloaded():
                 self._take(message)
 
@@ -195,7 +204,7 @@ class Reloads:
             at, last, found = self._last
             message = f"already read {max(controller.now() - at, 0):.0f} s ago: {last}"
         self.problem = self._told = ""
-        self._chronicle.settle("city")
+        self._alarms.settle("city")
         return _document(message, found, (), city.warnings)
 
     def _reject(self, problems: ConfigProblems) -> dict[str, object]:
@@ -205,7 +214,7 @@ class Reloads:
             text = f"the city file was refused, and the city before it stays: {self.problem}"
             event = Event(EventType.CITY_REJECTED, message=self.problem, detail=problems.message)
             self._chronicle.record([event])
-            self._chronicle.alarm(Alert("city", "", text, problems.message))
+            self._alarms.alarm(Alert("city", "", text, problems.message, Severity.WARNING))
         return _document(self.problem, Changes(), problems.problems, ())
 
 

@@ -2,16 +2,16 @@
 
 Some are answered by the next tick (status), some when the world has come round (stop, restart),
 some by a worker (a nudge, see `message_requests`; what agents say of themselves, see
-`own_requests`). Every one is answered: a condition that never
-comes true ends in an error at its deadline, and a question nobody can make sense of ends in one at
-once.
+`own_requests`), some by what the last tick saw and decided (see `why_requests`). Every one is
+answered: a condition that never comes true ends in an error at its deadline, and a question nobody
+can make sense of ends in one at once.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gascity.agent import START_TIMEOUT, TIMEOUT
@@ -21,6 +21,7 @@ from gascity.controller.message_requests import MessageRequests, specs_of
 from gascity.controller.messages import Answer, Asked
 from gascity.controller.own_requests import OwnRequests
 from gascity.controller.status import status_document
+from gascity.controller.why_requests import WhyRequests, discreet
 from gascity.core import memory as remembering
 from gascity.core.actions import Event, EventType
 from gascity.core.model import AgentSpec
@@ -54,6 +55,7 @@ class Requests:
         self._messages = MessageRequests(controller)
         self._changes = ChangeRequests(controller, self._wait)
         self._own = OwnRequests(controller, self._wait)
+        self._why = WhyRequests(controller, self._wait)
         self._hooks = HookRequests(controller)
 
     def take(self, asked: Asked) -> None:
@@ -68,6 +70,7 @@ class Requests:
             **self._messages.methods,
             **self._changes.methods,
             **self._own.methods,
+            **self._why.methods,
             **self._hooks.methods,
         }
         method = methods.get(asked.method)
@@ -112,7 +115,7 @@ class Requests:
         controller = self._controller
 
         def ready() -> object:
-            views = [_discreet(view, controller) for view in controller.views]
+            views = [discreet(view, controller) for view in controller.views]
             problem = controller.reloads.problem
             return status_document(
                 controller.city.name,
@@ -120,7 +123,8 @@ class Requests:
                 views,
                 problem,
                 controller.journal.behind,
-                controller.foreign,
+                controller.scene.plan.foreign if controller.scene is not None else (),
+                controller.alarms.document(),
             )
 
         self._wait(asked, ready, STATUS_PATIENCE, ready)
@@ -237,7 +241,7 @@ class _Restart:
             return None
         if self._controller.journal.behind:
             return unwritten(self._controller, self._specs, "up, but that is not written down")
-        return {"restarted": [spec.name for spec in self._specs]}
+        return {"restarted": [spec.name for spec in self._specs if spec.session in views]}
 
     def late(self) -> GascityError:
         """Say that it took too long."""
@@ -266,10 +270,3 @@ class _Restart:
         if view.state not in UP or not view.run:
             return GascityError(f"{spec.name} did not come up: {view.reason}")
         return view.run != self._old[spec.session]
-
-
-def _discreet(view: AgentView, controller: Controller) -> AgentView:
-    """A reason may quote a screen: leave out the secrets its agent was given."""
-    if not view.reason:
-        return view
-    return replace(view, reason=controller.conceal(view.name, view.reason))

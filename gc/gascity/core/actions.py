@@ -108,30 +108,8 @@ class Remind:
     why: str
 
 
-class Severity(StrEnum):
-    """How much a trouble matters: good to know, worth a look, or nothing goes on without one."""
-
-    INFO = "info"
-    WARNING = "warning"
-    CRITICAL = "critical"
-
-
-@dataclass(frozen=True, slots=True)
-class Alert:
-    """Tell a person. `key` is equal for the same trouble of the same agent.
-
-    `screen` is what the agent shows, where that says more than words.
-    """
-
-    key: str
-    agent: str
-    text: str
-    screen: str = ""
-    severity: Severity = Severity.CRITICAL
-
-
 SessionAction = Start | Stop | Drain | Undrain | Dismiss | Nudge
-Action = SessionAction | Remind | Alert
+Action = SessionAction | Remind
 
 
 class EventType(StrEnum):
@@ -163,6 +141,11 @@ class EventType(StrEnum):
     PROVIDER_BACK = "provider.back"
     JOURNAL_LOST = "journal.lost"
     ALERT_RAISED = "alert.raised"
+    ALERT_RESOLVED = "alert.resolved"
+    ALERT_UNDELIVERED = "alert.undelivered"
+    ALERT_DELIVERED = "alert.delivered"
+    AGENT_MUTED = "agent.muted"
+    AGENT_UNMUTED = "agent.unmuted"
     DIALOG_ANSWERED = "dialog.answered"
     DIALOG_FAILED = "dialog.failed"
     NUDGE_QUEUED = "nudge.queued"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gascity.core.actions import Alert, Event, EventType
+from gascity.core.actions import Event, EventType
+from gascity.core.alerts import Alert, Trouble
 from gascity.core.decision import Wish, lives
 from gascity.core.ends import excuse_of, uncounted, was_to_end
 from gascity.core.memory import AgentMemory, Memory
@@ -78,9 +79,14 @@ def _dies_now(
     return bool(ended) and is_crash
 
 
-def told() -> tuple[Event, Alert]:
+BRAKED = Alert(
+    Trouble.MASS_DEATH.value,
+    "",
+    f"half of the agents or more died within {WITHIN:g} s: they come back {AT_ONCE} at a time",
+)
+"""The trouble there is while the brake is on."""
+
+
+def told() -> Event:
     """Return what has to be said when the brake goes on."""
-    text = (
-        f"half of the agents or more died within {WITHIN:g} s: they come back {AT_ONCE} at a time"
-    )
-    return Event(EventType.CITY_BRAKED, message=text), Alert("mass-death", "", text)
+    return Event(EventType.CITY_BRAKED, message=BRAKED.text)

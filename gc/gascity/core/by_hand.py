@@ -48,6 +48,25 @@ def undrain(memory: Memory, specs: Sequence[AgentSpec]) -> Change:
     return memory, events
 
 
+def mute(memory: Memory, specs: Sequence[AgentSpec], until: float, how_long: str) -> Change:
+    """Have nobody told of these agents' troubles until then."""
+    events = []
+    for spec in specs:
+        events.append(_event(EventType.AGENT_MUTED, spec, f"alerts of it are muted {how_long}"))
+        memory = remembering.mute(memory, spec.session, until)
+    return memory, events
+
+
+def unmute(memory: Memory, specs: Sequence[AgentSpec]) -> Change:
+    """Have people told of these agents' troubles again; tell of those that were muted."""
+    events = []
+    for spec in specs:
+        if memory.of(spec.session).muted_until is not None:
+            events.append(_event(EventType.AGENT_UNMUTED, spec, "alerts of it are told again"))
+        memory = remembering.mute(memory, spec.session, None)
+    return memory, events
+
+
 def burden(agent: AgentMemory) -> str:
     """Say what a reset forgets: "quarantine", "crashes", "rest", or "" where there is nothing."""
     if agent.quarantined:

@@ -10,17 +10,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gascity.core import restarts
-from gascity.core.actions import Alert, Event, EventType, Start, Stop
+from gascity.core.actions import Event, EventType, Start, Stop
+from gascity.core.alerts import Trouble, of_agent
 from gascity.core.decision import Decision, Permit, event, view
 from gascity.core.memory import AgentMemory, Excuse
 from gascity.core.model import AgentSpec
 from gascity.core.observed import Exited, SessionState
 from gascity.core.views import State
 
+WANTED = "wanted by the city"
 BRAKED = 1.0  # seconds after which it is asked again whether there is a place
-_EXCUSED: Mapping[str, tuple[State, str]] = {
-    Excuse.LIMITED: (State.LIMITED, "it ended when its limit was used up"),
-    Excuse.AUTH: (State.AUTH, "it ended when it was not logged in"),
+_EXCUSED: Mapping[str, tuple[State, Trouble, str]] = {
+    Excuse.LIMITED: (State.LIMITED, Trouble.LIMITED, "it ended when its limit was used up"),
+    Excuse.AUTH: (State.AUTH, Trouble.AUTH, "it ended when it was not logged in"),
 }
 
 
@@ -59,7 +61,7 @@ def _start(
     events: tuple[Event, ...],
     now: float,
 ) -> Decision:
-    why = _past(memory) or "wanted by the city"
+    why = _past(memory) or WANTED
     if memory.ended_at is not None:
         memory = replace(
             memory,
@@ -72,17 +74,23 @@ def _start(
     seen = view(spec, memory, State.STARTING, why, None)
     start = Start(spec, why, ended_run=state.run if state is not None else "")
     if state is None or isinstance(state.life, Exited):
-        return Decision(memory, seen, (start,), events)
+        return Decision(memory, seen, (start,), events, blind=True)
     clear = Stop(spec.session, spec.provider, spec.name, why, run=state.run)
-    return Decision(memory, seen, (clear, start), events)
+    return Decision(memory, seen, (clear, start), events, blind=True)
 
 
 def _excused(
     spec: AgentSpec, state: SessionState | None, memory: AgentMemory, until: float
 ) -> Decision:
-    shown, why = _EXCUSED.get(memory.excuse, (State.BACKOFF, "it ended, and that was no crash"))
+    known = _EXCUSED.get(memory.excuse)
+    if known is None:
+        why = "it ended, and that was no crash"
+        seen = view(spec, memory, State.BACKOFF, why, state, next_at=until)
+        return Decision(memory, seen, wake_at=until)
+    shown, trouble, why = known
     seen = view(spec, memory, shown, why, state, next_at=until)
-    return Decision(memory, seen, wake_at=until)
+    alert = of_agent(trouble, spec, f"{spec.name} needs a person: {why}")
+    return Decision(memory, seen, wake_at=until, troubles=(alert,))
 
 
 def _verdict(spec: AgentSpec, memory: AgentMemory, now: float) -> restarts.Verdict:
@@ -106,11 +114,9 @@ def _quarantined(
     quiet = memory.quarantined
     memory = replace(memory, quarantined=True)
     seen = view(spec, memory, State.QUARANTINED, why, state, next_at=until)
-    if quiet:
-        return Decision(memory, seen, wake_at=until)
-    told = event(EventType.AGENT_QUARANTINED, spec, memory.counted, why)
-    alert = Alert(f"quarantine:{spec.session}", spec.name, f"{spec.name} is quarantined: {why}")
-    return Decision(memory, seen, (alert,), (told,), wake_at=until)
+    events = () if quiet else (event(EventType.AGENT_QUARANTINED, spec, memory.counted, why),)
+    alert = of_agent(Trouble.QUARANTINE, spec, f"{spec.name} is quarantined: {why}")
+    return Decision(memory, seen, (), events, wake_at=until, troubles=(alert,))
 
 
 def _past(memory: AgentMemory) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gascity.core.actions import Alert, Event, EventType, Undrain
+from gascity.core.actions import Event, EventType, Undrain
+from gascity.core.alerts import Alert, Trouble, of_agent
 from gascity.core.dead import dead
 from gascity.core.decision import (
     FREE,
@@ -27,7 +28,7 @@ from gascity.core.decision import (
 )
 from gascity.core.doing import Doing, doing
 from gascity.core.draining import asked, drain
-from gascity.core.drift import Waits, has_drifted, notice, replacement
+from gascity.core.drift import Waits, has_drifted, left_to_a_person, notice, replacement
 from gascity.core.ends import excuse_of, how, uncounted, was_to_end
 from gascity.core.idle import idle_at, idled
 from gascity.core.memory import AgentMemory, Excuse, incarnate, not_later, pardon
@@ -45,6 +46,7 @@ from gascity.core.views import AgentView, State
 from gascity.screens.reading import Kind
 
 LOOK = 0.1  # seconds for a look that is under way
+_NO_PROMPT = "it never showed its prompt"
 _BY_ITSELF = "the agent asked for it"
 _EXCUSES = {Kind.LIMITED: Excuse.LIMITED, Kind.AUTH: Excuse.AUTH}
 
@@ -69,7 +71,7 @@ def decide(
     provider began.
     """
     if state is not None and state.meta.get(CITY_ID) != city_id:
-        return Decision(memory, _foreign(spec, memory))
+        return _foreign(spec, memory)
     freed: tuple[Event, ...] = ()
     if memory.fingerprint != spec.fingerprint:
         if memory.quarantined:
@@ -84,7 +86,7 @@ def decide(
         case Unwanted():
             decision = stopped(spec, wish, state, memory)
         case Surplus() if alive and state is not None:
-            decision = _surplus(spec, wish, state, memory, now, shown)
+            decision = _surplus(spec, wish, state, memory, now, shown, unread=unread)
         case Surplus():
             down = Unwanted(State.STOPPED, wish.gone or wish.why)
             decision = stopped(spec, down, state, replace(memory, drain_since=None))
@@ -147,21 +149,35 @@ def _surplus(
     memory: AgentMemory,
     now: float,
     shown: Shown | None,
+    *,
+    unread: bool,
 ) -> Decision:
     going = drain(spec, state, memory, wish.why, wish.patience, now)
     if isinstance(going, Decision):
-        return _meanwhile(going, spec, state, now, shown)
+        return _meanwhile(going, spec, state, now, shown, unread=unread)
     return stopped(spec, Unwanted(State.DRAINING, f"{wish.why}; {going}"), state, memory)
 
 
 def _meanwhile(
-    going: Decision, spec: AgentSpec, state: SessionState, now: float, shown: Shown | None
+    going: Decision,
+    spec: AgentSpec,
+    state: SessionState,
+    now: float,
+    shown: Shown | None,
+    *,
+    unread: bool,
 ) -> Decision:
     """An agent that finishes its work is still helped with its dialogs, and a person told."""
-    found, memory = doing(spec, state, shown, None, going.memory, now)
+    found, memory = doing(spec, state, shown, None, going.memory, now, unread=unread)
     wakes = [time for time in (going.wake_at, found.wake_at) if time is not None]
-    actions = (*going.actions, *found.actions)
-    return replace(going, memory=memory, actions=actions, wake_at=min(wakes, default=None))
+    return replace(
+        going,
+        memory=memory,
+        actions=(*going.actions, *found.actions),
+        wake_at=min(wakes, default=None),
+        troubles=found.troubles,
+        blind=found.blind,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,22 +204,22 @@ def _living(
         if why == _BY_ITSELF and memory.counted != state.run:
             memory = replace(memory, total_requests=memory.total_requests + 1)
         return replaced(spec, state, memory, why)
-    memory, told, alerts = _drift_noticed(spec, state, memory, now)
+    memory, told = _drift_noticed(spec, state, memory, now)
     waits: Waits | None = None
     if memory.drift_since is not None:
         found = replacement(spec, state, memory, permit, sight.shown, now, unread=sight.unread)
         if isinstance(found, Decision):
             if found.view.state is State.DRAINING:
-                found = _meanwhile(found, spec, state, now, sight.shown)
+                found = _meanwhile(found, spec, state, now, sight.shown, unread=sight.unread)
             return replace(found, events=(*told, *found.events))
         waits = found
     if memory.drain_since is not None:
         memory = replace(memory, drain_since=None)
     decision = _at_work(spec, state, memory, now, sight, waits)
-    if told or alerts:
-        decision = replace(
-            decision, actions=(*decision.actions, *alerts), events=(*told, *decision.events)
-        )
+    if memory.drift_since is not None:
+        lasting = left_to_a_person(spec)
+        events = (*told, *decision.events)
+        return replace(decision, events=events, troubles=(*lasting, *decision.troubles))
     return decision
 
 
@@ -220,18 +236,17 @@ def _asked_for(state: SessionState, memory: AgentMemory) -> str:
 
 def _drift_noticed(
     spec: AgentSpec, state: SessionState, memory: AgentMemory, now: float
-) -> tuple[AgentMemory, tuple[Event, ...], tuple[Alert, ...]]:
+) -> tuple[AgentMemory, tuple[Event, ...]]:
     """Remember since when it has drifted; return what has to be said of it the first time."""
     if not has_drifted(spec, state):
         if memory.drift_since is not None or memory.rolling:
             memory = replace(memory, drift_since=None, rolling="")
-        return memory, (), ()
+        return memory, ()
     if memory.rolling and spec.on_drift is OnDrift.NOTIFY:
         memory = replace(memory, rolling="")
     if memory.drift_since is not None:
-        return memory, (), ()
-    told, alerts = notice(spec, state)
-    return replace(memory, drift_since=now), (told,), alerts
+        return memory, ()
+    return replace(memory, drift_since=now), (notice(spec, state),)
 
 
 def _at_work(
@@ -244,12 +259,13 @@ def _at_work(
 ) -> Decision:
     """Decide about an agent that lives and is to go on living: what its screen asks for."""
     shown, queued = sight.shown, sight.queued
-    found, memory = doing(spec, state, shown, queued, memory, now)
+    found, memory = doing(spec, state, shown, queued, memory, now, unread=sight.unread)
+    troubles = (*found.troubles, *_unready(spec, state, shown))
     memory = _with_excuse(memory, state, shown)
     if asked(state):  # nobody wants that any more
         undrain = Undrain(spec.session, spec.provider, spec.name, "it is needed again")
-        alerts = tuple(action for action in found.actions if isinstance(action, Alert))
-        return Decision(memory, _seen(spec, state, memory, found, shown), (undrain, *alerts))
+        seen = _seen(spec, state, memory, found, shown)
+        return Decision(memory, seen, (undrain,), troubles=troubles, blind=found.blind)
     idle = None
     is_free = found.state is State.READY and not found.actions and queued is None
     if is_free and waits is None and not sight.unread:
@@ -265,15 +281,28 @@ def _at_work(
         seen = replace(seen, reason=waits.why, drift=True, next_at=waits.until)
     wakes = [found.wake_at, idle, waits.until if waits is not None else None]
     ahead = [time for time in wakes if time is not None and time > now]
-    return Decision(memory, seen, found.actions, wake_at=min(ahead, default=None))
+    wake_at = min(ahead, default=None)
+    return Decision(
+        memory, seen, found.actions, wake_at=wake_at, troubles=troubles, blind=found.blind
+    )
 
 
 def _seen(
     spec: AgentSpec, state: SessionState, memory: AgentMemory, found: Doing, shown: Shown | None
 ) -> AgentView:
-    never = shown is None and state.meta.get(READY) == "timeout"
-    reason = found.reason or ("it never showed its prompt" if never else "")
+    reason = found.reason or (_NO_PROMPT if _never_ready(state, shown) else "")
     return view(spec, memory, found.state, reason, state, next_at=found.next_at)
+
+
+def _never_ready(state: SessionState, shown: Shown | None) -> bool:
+    return shown is None and state.meta.get(READY) == "timeout"
+
+
+def _unready(spec: AgentSpec, state: SessionState, shown: Shown | None) -> tuple[Alert, ...]:
+    """Return the trouble of an agent that runs and was never seen to be ready."""
+    if not _never_ready(state, shown):
+        return ()
+    return (of_agent(Trouble.UNREADY, spec, f"{spec.name} runs, but {_NO_PROMPT}"),)
 
 
 def _with_excuse(memory: AgentMemory, state: SessionState, shown: Shown | None) -> AgentMemory:
@@ -287,6 +316,7 @@ def _with_excuse(memory: AgentMemory, state: SessionState, shown: Shown | None) 
     return replace(memory, excuse=excuse, excuse_until=until)
 
 
-def _foreign(spec: AgentSpec, memory: AgentMemory) -> AgentView:
+def _foreign(spec: AgentSpec, memory: AgentMemory) -> Decision:
     why = f"a session named {spec.session} exists that this city did not make; it is left alone"
-    return view(spec, memory, State.BLOCKED, why, None)
+    alert = of_agent(Trouble.FOREIGN, spec, f"{spec.name} cannot run: {why}")
+    return Decision(memory, view(spec, memory, State.BLOCKED, why, None), troubles=(alert,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gascity.core.actions import Action, Event, EventType, Start, Stop
+from gascity.core.alerts import Alert
 from gascity.core.memory import AgentMemory
 from gascity.core.model import AgentSpec
 from gascity.core.observed import Alive, SessionState
@@ -57,13 +58,19 @@ FREE = Permit()
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do about one agent, what to remember, how it stands, and when to look again."""
+    """What to do about one agent, what to remember, how it stands, and when to look again.
+
+    `troubles` are all that a person should know of it; a decision that is `blind` does not know
+    them all, and those there were before may last.
+    """
 
     memory: AgentMemory
     view: AgentView
     actions: tuple[Action, ...] = ()
     events: tuple[Event, ...] = ()
     wake_at: float | None = None
+    troubles: tuple[Alert, ...] = ()
+    blind: bool = False
 
 
 def lives(state: SessionState) -> bool:

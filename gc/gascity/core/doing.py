@@ -1,15 +1,16 @@
 """What a living agent does, by its screen, and what follows from that.
 
 An agent at its prompt is given the message that waits for it. A dialog that a rule knows is
-answered, unless a person is there or is to be asked. Whatever only a person can mend is told to
-one, once.
+answered, unless a person is there or is to be asked. Whatever only a person can mend is a trouble,
+but for what a person who is attached sees anyway.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gascity.core.actions import Action, Alert, Dismiss, Nudge
+from gascity.core.actions import Action, Dismiss, Nudge
+from gascity.core.alerts import Alert, Trouble, of_agent
 from gascity.core.memory import AgentMemory
 from gascity.core.model import AgentSpec
 from gascity.core.nudges import QueuedNudge
@@ -24,14 +25,21 @@ MOST_TRIES = 3  # to answer one dialog
 
 @dataclass(frozen=True, slots=True)
 class Doing:
-    """How the agent stands, and what to do about it. `trouble` is what a person must be told."""
+    """How the agent stands, and what to do about it.
+
+    `trouble` is the kind of what a person should know, `about` the rule that saw it. A screen that
+    says nothing at the moment is `blind`: what there was may last.
+    """
 
     state: State
     reason: str = ""
     next_at: float | None = None
     actions: tuple[Action, ...] = ()
     wake_at: float | None = None
-    trouble: str = ""
+    trouble: Trouble | None = None
+    about: str = ""
+    troubles: tuple[Alert, ...] = ()
+    blind: bool = False
 
 
 READY = Doing(State.READY)
@@ -44,13 +52,15 @@ def doing(
     queued: QueuedNudge | None,
     memory: AgentMemory,
     now: float,
+    *,
+    unread: bool = False,
 ) -> tuple[Doing, AgentMemory]:
-    """Return what the agent does, and the memory with what a person was told of it.
+    """Return what the agent does, and the memory with how often its dialog was answered.
 
-    A screen that is not read yet says nothing: what was told stays told.
+    `unread` says that its screen has rules and was not read yet.
     """
     if shown is not None and shown.run != state.run:
-        shown = None  # of its former self
+        shown, unread = None, True  # of its former self
     found = READY if shown is None else _by_screen(spec, state, shown, memory, now)
     if shown is not None and shown.reading.kind is not Kind.DIALOG:
         memory = replace(memory, dialog_tries=0) if memory.dialog_tries else memory
@@ -60,10 +70,13 @@ def doing(
         why = f"message {queued.number} waits for it"
         nudge = Nudge(spec.session, spec.provider, spec.name, queued, why)
         found = replace(found, actions=(*found.actions, nudge))
-    if shown is not None and found.trouble != memory.told:
-        memory = replace(memory, told=found.trouble)
-        if found.trouble:
-            found = replace(found, actions=(*found.actions, _alert(spec, found, shown)))
+    if unread or (found.trouble is not None and state.attached):
+        found = replace(found, blind=True)
+    elif found.trouble is not None and shown is not None:
+        screen = "\n".join(shown.bottom)
+        text = f"{spec.name} needs a person: {found.reason}"
+        alert = of_agent(found.trouble, spec, text, about=found.about, screen=screen)
+        found = replace(found, troubles=(alert,))
     return found, memory
 
 
@@ -82,7 +95,7 @@ def _by_screen(
             return _waiting(shown, now)
         case Kind.AUTH:
             why = f"it is not logged in: {reading.evidence}"
-            return Doing(State.AUTH, why, trouble="auth")
+            return Doing(State.AUTH, why, trouble=Trouble.AUTH)
         case Kind.LIMITED:
             return _limited(reading, now)
         case Kind.DIALOG:
@@ -100,7 +113,7 @@ def _waiting(shown: Shown, now: float) -> Doing:
     told_at = shown.since + SETTLED
     if shown.reading.rule == HOOK and now < told_at:
         return Doing(State.WAITING, why, wake_at=told_at)
-    return Doing(State.WAITING, why, trouble=f"waiting:{shown.reading.rule}")
+    return Doing(State.WAITING, why, trouble=Trouble.WAITING, about=shown.reading.rule)
 
 
 def _working(spec: AgentSpec, shown: Shown, now: float) -> Doing:
@@ -111,7 +124,7 @@ def _working(spec: AgentSpec, shown: Shown, now: float) -> Doing:
     if now < stalled_at:
         return Doing(State.WORKING, wake_at=stalled_at)
     why = f"it seems to work, but its screen has not changed for {spec.stall_timeout:g} s"
-    return Doing(State.WORKING, why, trouble="stalled")
+    return Doing(State.WORKING, why, trouble=Trouble.STALLED)
 
 
 def _limited(reading: Reading, now: float) -> Doing:
@@ -119,7 +132,7 @@ def _limited(reading: Reading, now: float) -> Doing:
     if until is not None and until <= now:
         return Doing(State.READY, "its limit has ended")
     why = f"its limit is used up: {reading.evidence}"
-    return Doing(State.LIMITED, why, next_at=until, wake_at=until, trouble="limited")
+    return Doing(State.LIMITED, why, next_at=until, wake_at=until, trouble=Trouble.LIMITED)
 
 
 def _dialog(spec: AgentSpec, state: SessionState, reading: Reading, memory: AgentMemory) -> Doing:
@@ -127,10 +140,10 @@ def _dialog(spec: AgentSpec, state: SessionState, reading: Reading, memory: Agen
     name = f'the dialog "{reading.rule}"'
     if policy is Policy.ASK:
         why = f"{name} waits for a person"
-        return Doing(State.WAITING, why, trouble=f"dialog:{reading.rule}")
+        return Doing(State.WAITING, why, trouble=Trouble.DIALOG, about=reading.rule)
     if memory.dialog_tries >= MOST_TRIES:
         why = f"{name} is still there after {memory.dialog_tries} tries to answer it"
-        return Doing(State.BLOCKED, why, trouble=f"dialog:{reading.rule}")
+        return Doing(State.BLOCKED, why, trouble=Trouble.DIALOG, about=reading.rule)
     if state.attached:
         return Doing(State.WAITING, f"{name} is left to the person who is attached")
     why = f"{name} is in its way"
@@ -148,7 +161,7 @@ def _unread(shown: Shown, now: float) -> Doing:
         why = "its input box is not on the screen"
         return Doing(State.READY, why, wake_at=stuck_at)
     why = "it shows no input box, and nothing that a rule knows"
-    return Doing(State.BLOCKED, why, trouble="blocked")
+    return Doing(State.BLOCKED, why, trouble=Trouble.BLOCKED)
 
 
 def _is_free(reading: Reading, now: float) -> bool:
@@ -158,9 +171,3 @@ def _is_free(reading: Reading, now: float) -> bool:
     if reading.kind is Kind.LIMITED:
         return reading.until is not None and reading.until <= now
     return reading.kind in (Kind.READY, Kind.ERROR)
-
-
-def _alert(spec: AgentSpec, found: Doing, shown: Shown | None) -> Alert:
-    key = f"{found.trouble.partition(':')[0]}:{spec.session}"
-    screen = "\n".join(shown.bottom) if shown is not None else ""
-    return Alert(key, spec.name, f"{spec.name} needs a person: {found.reason}", screen)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gascity.core.actions import Alert, Event, EventType
+from gascity.core.actions import Event, EventType
+from gascity.core.alerts import Alert, Trouble, of_agent
 from gascity.core.decision import Decision, Permit, event, replaced
 from gascity.core.draining import drain
 from gascity.core.memory import AgentMemory
@@ -32,14 +33,18 @@ def has_drifted(spec: AgentSpec, state: SessionState) -> bool:
     return state.meta.get(CONFIG_HASH) != spec.fingerprint
 
 
-def notice(spec: AgentSpec, state: SessionState) -> tuple[Event, tuple[Alert, ...]]:
+def notice(spec: AgentSpec, state: SessionState) -> Event:
     """Return what has to be said of a change, the first time it is seen."""
     message = f"{CHANGED}; `gc diff {spec.name}` shows what"
-    told = event(EventType.AGENT_DRIFTED, spec, state.run, message)
+    return event(EventType.AGENT_DRIFTED, spec, state.run, message)
+
+
+def left_to_a_person(spec: AgentSpec) -> tuple[Alert, ...]:
+    """Return the trouble of an agent that drifted and that nobody but a person replaces."""
     if spec.on_drift is not OnDrift.NOTIFY:
-        return told, ()
+        return ()
     text = f"{spec.name} runs on with its old configuration; `gc restart {spec.name}` replaces it"
-    return told, (Alert(f"drift:{spec.session}", spec.name, text),)
+    return (of_agent(Trouble.DRIFT, spec, text),)
 
 
 def replacement(

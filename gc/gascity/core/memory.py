@@ -27,9 +27,10 @@ class AgentMemory:
     counted. `restarts` are the times at which it was restarted after a crash, `failures` those at
     which a start failed. `held` says why a person wants it down; the empty string: nobody does.
     `recycle` is the incarnation a person wants replaced. `dialog_tries` counts how often the dialog
-    on its screen was answered in vain; `told` is the trouble a person was told of. `drained` says
-    that a person wants it to drain and stay down. What is counted for ever is counted apart:
-    `total_restarts` after crashes, `total_failures` of starts, `total_requests` for a new one.
+    on its screen was answered in vain. `drained` says that a person wants it to drain and stay
+    down, `muted_until` until when nobody wants to hear of its troubles. What is counted for ever is
+    counted apart: `total_restarts` after crashes, `total_failures` of starts, `total_requests` for
+    a new one.
 
     `crashed_at` is when it last crashed. `excuse` is what its screen last said that makes its end
     no crash, `excuse_until` when that is over; it is not started again before `resume_at`.
@@ -56,7 +57,6 @@ class AgentMemory:
     drift_since: float | None = None
     drain_since: float | None = None
     dialog_tries: int = 0
-    told: str = ""
     crashed_at: float | None = None
     excuse: str = ""
     excuse_until: float | None = None
@@ -64,33 +64,28 @@ class AgentMemory:
     rolling: str = ""
     idled_at: float | None = None
     orphan_since: float | None = None
+    muted_until: float | None = None
 
 
 FRESH = AgentMemory()
 MOST_FAILURES = 100
+FOREVER = 253_402_300_800.0  # the end of the year 9999: what is muted until then stays so
 DRAINED = "drained with `gc drain`; `gc undrain` brings it back"
 HELD = "stopped with `gc stop`; `gc restart` starts it again"
-
-
-@dataclass(frozen=True, slots=True)
-class Silence:
-    """A provider that does not answer, and whether a person was told of it."""
-
-    since: float
-    told: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
     """What is remembered of the city. `pools` holds the last size each pool's check wanted.
 
-    The rest is of this controller only: which providers are `silent`, which sessions are not ours
-    and were told of (`foreign`), and whether the brake after a mass death is on (`braked`).
+    The rest is of this controller only: which providers are `silent` and since when, which sessions
+    are not ours and were told of (`foreign`), and whether the brake after a mass death is on
+    (`braked`).
     """
 
     agents: Mapping[str, AgentMemory] = field(default_factory=dict)
     pools: Mapping[str, int] = field(default_factory=dict)
-    silent: Mapping[str, Silence] = field(default_factory=dict)
+    silent: Mapping[str, float] = field(default_factory=dict)
     foreign: frozenset[tuple[str, str]] = frozenset()
     braked: bool = False
 
@@ -113,9 +108,7 @@ def after_start(memory: Memory, session: str, *, run: str, provider: str) -> Mem
 
 def incarnate(agent: AgentMemory, run: str, provider: str) -> AgentMemory:
     """Another incarnation lives: what was on its former self's screen is of no concern."""
-    return replace(
-        agent, run=run, provider=provider, dialog_tries=0, told="", excuse="", excuse_until=None
-    )
+    return replace(agent, run=run, provider=provider, dialog_tries=0, excuse="", excuse_until=None)
 
 
 def after_failed_start(memory: Memory, session: str, *, now: float, why: str) -> Memory:
@@ -168,6 +161,11 @@ def drain(memory: Memory, session: str) -> Memory:
 def undrain(memory: Memory, session: str) -> Memory:
     """A person wants this agent to go on, or to come back."""
     return memory.with_agent(session, replace(memory.of(session), drained=False, drain_since=None))
+
+
+def mute(memory: Memory, session: str, until: float | None) -> Memory:
+    """A person does not want to be told of its troubles until then; None: wants to be again."""
+    return memory.with_agent(session, replace(memory.of(session), muted_until=until))
 
 
 def reset(memory: Memory, session: str) -> Memory:

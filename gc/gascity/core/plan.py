@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from gascity.core import brake
 from gascity.core.actions import Action, Event
+from gascity.core.alerts import Alert
 from gascity.core.decide import decide
 from gascity.core.decision import Decision, Permit, Wanted, Wish, lives, view
 from gascity.core.doing import doing
@@ -32,7 +33,9 @@ from gascity.core.wishes import NOT_NEEDED, WANTED, learn_demand, sees, session_
 class Plan:
     """What to do, what happened, what to remember, how all stands, and when to look again.
 
-    `foreign` are sessions that look like ours and are not, with their providers.
+    `foreign` are sessions that look like ours and are not, with their providers. `troubles` are all
+    that a person should know of; of the sessions and providers that are `blind` there may be more,
+    which were there before.
     """
 
     actions: tuple[Action, ...]
@@ -41,6 +44,8 @@ class Plan:
     views: tuple[AgentView, ...]
     wake_at: float | None
     foreign: tuple[tuple[str, str], ...] = ()
+    troubles: tuple[Alert, ...] = ()
+    blind: frozenset[str] = frozenset()
     made_at: float = field(default=0.0, compare=False)
     settled: Mapping[str, _Settled] = field(default_factory=dict, compare=False, repr=False)
 
@@ -50,7 +55,7 @@ def plan(
 ) -> Plan:
     """Compare what should be with what is. Acts on nothing that was not seen."""
     memory = learn_demand(desired, observed, memory)
-    memory, silences, silence_ends = mind_silence(observed, memory, now)
+    memory, silences = mind_silence(observed, memory, now)
     known: Mapping[str, _Settled] = {}
     if before is not None and now >= before.made_at and len(observed.providers) == 1:
         known = before.settled
@@ -103,13 +108,15 @@ def plan(
     strangers = foreign(desired, observed)
     memory, met = told_of(strangers, observed, memory)
     result = _gather(decisions, memory, _kept(desired, observed, memory), desired)
-    wakes = [time for time in (result.wake_at, silence_ends) if time is not None]
+    wakes = [time for time in (result.wake_at, silences.wake_at) if time is not None]
+    city_wide = (*silences.troubles, *((brake.BRAKED,) if memory.braked else ()))
     return replace(
         result,
-        actions=(*result.actions, *silences, *braking[1]),
-        events=(*braking[0], *result.events, *met),
+        events=(*braking, *result.events, *met),
         wake_at=min(wakes, default=None),
         foreign=strangers,
+        troubles=(*city_wide, *result.troubles),
+        blind=result.blind | silences.unsure,
         made_at=now,
         settled=settled,
     )
@@ -162,16 +169,12 @@ def _brake(
     observed: Observed,
     memory: Memory,
     now: float,
-) -> tuple[Memory, tuple[tuple[Event, ...], tuple[Action, ...]]]:
+) -> tuple[Memory, tuple[Event, ...]]:
     """Put the brake on or off; return what has to be said of it."""
     massive = brake.is_mass_death(candidates, wanted, desired, observed, memory, now)
     if massive == memory.braked:
-        return memory, ((), ())
-    memory = replace(memory, braked=massive)
-    if not massive:
-        return memory, ((), ())
-    event, alert = brake.told()
-    return memory, ((event,), (alert,))
+        return memory, ()
+    return replace(memory, braked=massive), (brake.told(),) if massive else ()
 
 
 def _kept(desired: Desired, observed: Observed, memory: Memory) -> dict[str, AgentMemory]:
@@ -216,6 +219,13 @@ def _gather(
             *unresolved,
         ),
         wake_at=min(wakes, default=None),
+        troubles=tuple(alert for decision in decisions for alert in decision.troubles),
+        blind=frozenset(
+            (
+                *(decision.view.session for decision in decisions if decision.blind),
+                *desired.unresolved,
+            )
+        ),
     )
 
 
@@ -238,20 +248,21 @@ def _about(
     known = memory.of(spec.session)
     busy = observed.busy.get(spec.session)
     if busy is not None and (typed_at := _typed_at(spec, known, observed, now)) is not None:
-        return Decision(known, typed_at)
+        return Decision(known, typed_at, blind=True)
     if busy is not None:
         state = State.STARTING if isinstance(wish, Wanted) else State.DRAINING
-        return Decision(known, view(spec, known, state, busy, session_of(spec, observed)))
+        seen_busy = view(spec, known, state, busy, session_of(spec, observed))
+        return Decision(known, seen_busy, blind=True)
     if why := _elsewhere(spec, known, desired, observed):
-        return Decision(known, view(spec, known, State.UNKNOWN, why, None))
+        return Decision(known, view(spec, known, State.UNKNOWN, why, None), blind=True)
     seen = observed.providers.get(spec.provider, _NOT_ASKED)
     if isinstance(seen, Unseen):
         why = f"{spec.provider} does not answer: {seen.reason}"
-        return Decision(known, view(spec, known, State.UNKNOWN, why, None))
+        return Decision(known, view(spec, known, State.UNKNOWN, why, None), blind=True)
     session = seen.sessions.get(spec.session)
     if desired.ending and session is not None and (user := needed_by(spec, desired, observed)):
         why = f"the city is being stopped; {user}, which needs it, ends first"
-        return Decision(known, view(spec, known, State.DRAINING, why, session))
+        return Decision(known, view(spec, known, State.DRAINING, why, session), blind=True)
     alive = session is not None and lives(session)
     return decide(
         spec,

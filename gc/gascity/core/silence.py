@@ -1,39 +1,44 @@
 """Providers that do not answer.
 
-Their agents are left as they are. A short silence is nobody's concern; of a longer one a person is
-told, once.
+Their agents are left as they are. A short silence is nobody's concern; a longer one is a trouble.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from gascity.core.actions import Alert
-from gascity.core.memory import Memory, Silence
+from gascity.core.alerts import Alert, Trouble
+from gascity.core.memory import Memory
 from gascity.core.observed import Observed, Unseen
 
 PATIENCE = 30.0
 
 
-def mind_silence(
-    observed: Observed, memory: Memory, now: float
-) -> tuple[Memory, tuple[Alert, ...], float | None]:
-    """Return the memory with who is silent, what has to be said, and when to look again."""
-    silent: dict[str, Silence] = {}
-    alerts: list[Alert] = []
-    wakes: list[float] = []
+@dataclass(frozen=True, slots=True)
+class Silences:
+    """Who is silent: the troubles that are, who may become one, and when to look again."""
+
+    troubles: tuple[Alert, ...] = ()
+    unsure: frozenset[str] = frozenset()
+    wake_at: float | None = None
+
+
+def mind_silence(observed: Observed, memory: Memory, now: float) -> tuple[Memory, Silences]:
+    """Return the memory with since when who is silent, and what follows from that."""
+    silent: dict[str, float] = {}
+    troubles: list[Alert] = []
+    waits: dict[str, float] = {}
     for provider, seen in observed.providers.items():
         if not isinstance(seen, Unseen):
             continue
-        known = memory.silent.get(provider, Silence(now))
-        known = replace(known, since=min(known.since, now))
-        if not known.told and known.since + PATIENCE <= now:
+        silent[provider] = since = min(memory.silent.get(provider, now), now)
+        if since + PATIENCE <= now:
             text = f"{provider} has not answered for {PATIENCE:g} s: {seen.reason}"
-            alerts.append(Alert(f"provider:{provider}", "", f"{text}; its agents are left alone"))
-            known = replace(known, told=True)
-        if not known.told:
-            wakes.append(known.since + PATIENCE)
-        silent[provider] = known
+            key = f"{Trouble.PROVIDER.value}:{provider}"
+            troubles.append(Alert(key, "", f"{text}; its agents are left alone"))
+        else:
+            waits[provider] = since + PATIENCE
     if silent != memory.silent:
         memory = replace(memory, silent=silent)
-    return memory, tuple(alerts), min(wakes, default=None)
+    found = Silences(tuple(troubles), frozenset(waits), min(waits.values(), default=None))
+    return memory, found

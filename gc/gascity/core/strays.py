@@ -12,6 +12,7 @@ from dataclasses import replace
 from gascity.core.actions import Event, EventType
 from gascity.core.decide import decide
 from gascity.core.decision import Decision, Surplus, Unwanted, Wanted, Wish, lives, view
+from gascity.core.drift import left_to_a_person
 from gascity.core.memory import AgentMemory, Memory
 from gascity.core.model import AgentSpec, Desired, OnDrift, PoolSpec, declared
 from gascity.core.naming import session_prefix
@@ -97,7 +98,9 @@ def orphan(
     if waits:
         until = since + PATIENCE if now < since + PATIENCE else now + PATIENCE
         seen = view(spec, known, State.DRAINING, waits, state, next_at=None)
-        return Decision(replace(known, orphan_since=since), seen, wake_at=until)
+        lasting = left_to_a_person(moved) if moved and lives(state) else ()
+        remembered = replace(known, orphan_since=since)
+        return Decision(remembered, seen, wake_at=until, troubles=lasting)
     decision = decide(
         spec,
         _wish(agent, moved, desired),

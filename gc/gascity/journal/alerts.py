@@ -1,8 +1,8 @@
-"""The troubles a person was told of and that are not known to be over.
+"""The troubles that are open: that a person should know of and that are not known to be over.
 
-One line for each `key`: the same trouble told again changes its line. An alert that is closed is
-forgotten here; the events keep that it was raised. Of some troubles nobody learns that they are
-over: what was last told long ago is let go, and so are the oldest when there are too many.
+One line for each `key`. An alert that is closed is forgotten here; the events keep that it was
+raised. Of some troubles nobody learns that they are over: what came long ago is let go, and so are
+the oldest when there are too many.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gascity.core.actions import Alert
+from gascity.core.alerts import Severity
 from gascity.journal.trouble import explained
 
 TABLE = """
@@ -24,20 +24,29 @@ CREATE TABLE alert (
     times INTEGER NOT NULL
 ) WITHOUT ROWID
 """
-COLUMNS = "key, agent, text, since, last, times"
+FROM_3 = """
+ALTER TABLE alert ADD COLUMN severity TEXT NOT NULL DEFAULT 'critical';
+ALTER TABLE alert ADD COLUMN told INTEGER NOT NULL DEFAULT 1
+"""
+COLUMNS = "key, agent, text, since, last, times, severity, told"
 MOST = 1000  # alerts that are kept
 
 
 @dataclass(frozen=True, slots=True)
 class OpenAlert:
-    """A trouble as it was last told. `since` and `last` are its first and last time."""
+    """A trouble as it is known. `since` and `last` are its first and last time.
+
+    `told` says whether a person was told of it.
+    """
 
     key: str
     agent: str
     text: str
     since: float
     last: float
-    times: int
+    times: int = 1
+    severity: Severity = Severity.CRITICAL
+    told: bool = False
 
 
 class AlertBook:
@@ -47,17 +56,21 @@ class AlertBook:
         self._db = database
         self._path = path
 
-    def note(self, raised: Iterable[tuple[float, Alert]]) -> None:
-        """Open these alerts; one that is open already has come once more.
+    def keep(self, alerts: Iterable[OpenAlert]) -> None:
+        """Keep these alerts as they are now.
 
         Part of the caller's transaction, if there is one.
         """
-        rows = [(_clean(a.key), _clean(a.agent), _clean(a.text), at, at) for at, a in raised]
+        rows = [
+            (
+                *(_clean(text) for text in (a.key, a.agent, a.text)),
+                *(a.since, a.last, a.times, a.severity.value, int(a.told)),
+            )
+            for a in alerts
+        ]
         with explained(self._path):
             self._db.executemany(
-                f"INSERT INTO alert ({COLUMNS}) VALUES (?, ?, ?, ?, ?, 1)"  # noqa: S608  our own names
-                " ON CONFLICT (key) DO UPDATE SET agent = excluded.agent, text = excluded.text,"
-                " last = excluded.last, times = times + 1",
+                f"INSERT OR REPLACE INTO alert ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608  our own names
                 rows,
             )
 
@@ -75,8 +88,12 @@ class AlertBook:
         with explained(self._path):
             rows = self._db.execute(f"SELECT {COLUMNS} FROM alert ORDER BY since, key")  # noqa: S608  our own names
             return [
-                OpenAlert(key, agent, text, float(since), float(last), int(times))
-                for key, agent, text, since, last, times in rows
+                OpenAlert(
+                    *(key, agent, text, float(since), float(last), int(times)),
+                    severity=_severity(how),
+                    told=bool(told),
+                )
+                for key, agent, text, since, last, times, how, told in rows
             ]
 
 
@@ -96,3 +113,8 @@ def let_go(db: sqlite3.Connection, oldest: float) -> None:
 
 def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
+
+
+def _severity(word: str) -> Severity:
+    """Return the severity; one that only a newer gc knows counts as the worst."""
+    return Severity(word) if word in set(Severity) else Severity.CRITICAL

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from gascity.core.actions import Event, EventType
+from gascity.journal import tally
 from gascity.journal.schema import RENAMED
 from gascity.journal.trouble import explained
 
@@ -132,6 +133,16 @@ class EventLog:
     def types(self) -> set[str]:
         """Return the types of all events kept."""
         return self._distinct("type")
+
+    def totals(self) -> dict[str, int]:
+        """Return how many events of each type there ever were, those let go counted."""
+        with explained(self._path):
+            return tally.totals(self._db, RENAMED)
+
+    def newest_at(self) -> float | None:
+        """Return when the last event happened; None where there is none."""
+        entries = self.newest(1).entries
+        return entries[0].at if entries else None
 
     def _distinct(self, column: str) -> set[str]:
         with explained(self._path):

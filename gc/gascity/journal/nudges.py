@@ -113,6 +113,12 @@ class NudgeQueue:
             over = [_nudge(row) for row in rows]
         return sorted([*over, *self.open()], key=lambda nudge: nudge.number)
 
+    def counts(self) -> dict[str, int]:
+        """Return how many messages that are kept are in which state."""
+        with _errors():
+            rows = self._db.execute("SELECT state, count(*) FROM nudge GROUP BY state")
+            return {str(state): int(count) for state, count in rows}
+
     def take(self, number: int) -> bool:
         """Mark a message as on its way; False when it is over, because it was taken back."""
         with _errors():

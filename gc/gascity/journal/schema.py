@@ -14,7 +14,7 @@ from gascity.errors import GascityError
 from gascity.journal import alerts, nudges
 from gascity.journal.trouble import damaged
 
-SCHEMA = 3
+SCHEMA = 4
 LARGEST_LOG = 4 * 1024 * 1024  # bytes that the -wal file keeps after it was written back
 _EVENTS = """
 CREATE TABLE event (
@@ -37,7 +37,7 @@ _MEMORY = """
 CREATE TABLE agent_memory (session TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE pool_memory (name TEXT PRIMARY KEY, size INTEGER NOT NULL) WITHOUT ROWID
 """
-_NEW = f"{_EVENTS};{_INDICES};{_MEMORY};{nudges.TABLE};{alerts.TABLE}"
+_NEW = f"{_EVENTS};{_INDICES};{_MEMORY};{nudges.TABLE};{alerts.TABLE};{alerts.FROM_3}"
 _FROM_1 = f"ALTER TABLE event ADD COLUMN detail TEXT NOT NULL DEFAULT ''; {nudges.TABLE}"
 _FROM_2 = f"{_INDICES};{alerts.TABLE}"
 _READ = (
@@ -132,7 +132,7 @@ def _change(db: sqlite3.Connection, path: str) -> None:
     found = version(db, path)
     if found == 0 and db.execute("SELECT 1 FROM sqlite_master").fetchone():
         raise damaged(path, "it is a database of another program")
-    scripts = {0: (_NEW,), 1: (_FROM_1, _FROM_2), 2: (_FROM_2,)}.get(found, ())
+    scripts = (_FROM_1, _FROM_2, alerts.FROM_3)[found - 1 :] if found else (_NEW,)
     for statement in ";".join(scripts).split(";"):
         db.execute(statement)
     if found in (1, 2):

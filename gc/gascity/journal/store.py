@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, fields
 from typing import Any
 
-from gascity.core.actions import Alert, Event
+from gascity.core.actions import Event
 from gascity.core.memory import FRESH, AgentMemory, Memory
 from gascity.errors import GascityError
 from gascity.journal import damage, schema, trimming
-from gascity.journal.alerts import AlertBook
+from gascity.journal.alerts import AlertBook, OpenAlert
 from gascity.journal.events import Entry, EventLog
 from gascity.journal.nudges import NudgeQueue
 from gascity.journal.trouble import explained
@@ -74,12 +74,12 @@ class Journal:
         self,
         happened: Iterable[Happening],
         memory: Memory,
-        alerts: Iterable[tuple[float, Alert]] = (),
+        alerts: Iterable[OpenAlert] = (),
         closed: Iterable[str] = (),
     ) -> None:
         """Write a tick's events, alerts and what is remembered after it, all or nothing.
 
-        `closed` are the keys of alerts that are over; one that is raised here has come after that.
+        `alerts` are kept as they are now, `closed` are the keys of those that are over.
         Raises GascityError, and then nothing of it is in the file.
         """
         rows = [(at, *map(_clean, _texts(event))) for at, event in happened]
@@ -94,7 +94,7 @@ class Journal:
             )
             (number,) = self._db.execute("SELECT last_insert_rowid()").fetchone()
             self.alerts.close(closed)
-            self.alerts.note(alerts)
+            self.alerts.keep(alerts)
             self._save(memory)
         self._saved = memory
         if rows and self._written is not None:

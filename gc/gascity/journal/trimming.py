@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import time
 
-from gascity.journal import alerts
+from gascity.journal import alerts, tally
 
 BUDGET = 0.005  # seconds of deleting in one call, about
 BATCH = 100  # events that go in one transaction because they are too old ...
@@ -71,7 +71,10 @@ def _delete_some(db: sqlite3.Connection, oldest: float, most: int) -> bool:
         end = min(rows[:ROOM][-1][0], last - KEPT)
     if not rows or end < rows[0][0]:
         return False
+    db.execute("BEGIN IMMEDIATE")
+    tally.note(db, end)
     db.execute("DELETE FROM event WHERE number <= ?", (end,))
+    db.execute("COMMIT")
     return True
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from gascity.core.actions import Severity
+from gascity.core.alerts import Severity
 from gascity.errors import GascityError
 
 

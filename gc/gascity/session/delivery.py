@@ -35,7 +35,8 @@ SLOWEST = 20_000.0  # characters a second
 STILL = 1.5  # seconds for which a box must not change that shows the words in another way
 DULL = 1.5  # seconds without a sign, after which the program is made to look at its terminal
 UNSENT = 2.0  # seconds for which words are seen unsent before Enter is pressed again
-BARE = 0.3  # seconds for which an empty box must be seen that is the only proof
+BARE = 0.3  # seconds for which an empty box must be seen that is the only proof, and more ...
+LAGS = 3.0  # ... for a program that is slow: so many times what it took to show the words
 PROOF = 4.0  # seconds for the proof to show
 MOST_ENTERS = 3
 NEEDED = 1.0  # seconds without which nothing is begun: it could be pasted and never submitted
@@ -113,6 +114,7 @@ class _Delivery:
         self._deadline = deadline
         self._was_working = self._works = self._roused = False
         self._told = 0  # how often the transcript showed the words before they were submitted
+        self._lag = 0.0  # what the program took to show the words
 
     def attempt(self) -> Receipt:
         """Deliver it now, or say why that cannot be."""
@@ -175,6 +177,7 @@ class _Delivery:
             found = find_box(screen, self._rules.box)
             text = found.text if found is not None and not found.is_empty else ""
             if text != shown:
+                self._lag = self._lag or now - began
                 shown, still_since = text, now
             elif found is not None and text and not screen.unread:
                 still = now - still_since
@@ -246,7 +249,7 @@ class _Delivery:
             found = find_box(screen, self._rules.box)
             empty = found is not None and found.is_empty
             empty_since = (empty_since or now) if empty else None
-            if empty_since is not None and now - empty_since >= BARE:
+            if empty_since is not None and now - empty_since >= self._bare():
                 return self._how_it_was_taken(screen), True
             if taken := self._at_work_on_it(screen, found):
                 return taken, True
@@ -258,6 +261,10 @@ class _Delivery:
             if now >= until:
                 return (_UNSENT if unsent_since is not None else _UNPROVEN), False
             time.sleep(GLANCE)  # nothing tells of a program that draws
+
+    def _bare(self) -> float:
+        """Return how long an empty box must be seen: it may be empty between two pictures."""
+        return min(BARE + LAGS * self._lag, PROOF / 2)
 
     def _how_it_was_taken(self, screen: Screen) -> str:
         reading = classify(screen, self._rules, time.time())

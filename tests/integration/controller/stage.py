@@ -16,6 +16,7 @@ from gascity.controller.messages import Asked, Leave
 from gascity.core.actions import Event, EventType
 from gascity.core.model import (
     AgentSpec,
+    AlertSettings,
     City,
     DaemonSettings,
     Desired,
@@ -67,6 +68,7 @@ class Bench:
     screens: RuleBook = field(default_factory=RuleBook)
     daemon: DaemonSettings = QUICK
     clock: Clock | None = None
+    alerts: AlertSettings = field(default_factory=AlertSettings)
 
     def run(self, *specs: AgentSpec) -> Running:
         city = City(
@@ -74,6 +76,7 @@ class Bench:
             root=str(self.folder),
             desired=Desired("c", CITY, specs, self.pools),
             daemon=self.daemon,
+            alerts=self.alerts,
             screens=self.screens,
         )
         provider = self.make(CityContext("c", CITY, str(self.folder), {}), self.world)

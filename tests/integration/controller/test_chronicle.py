@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,23 +12,13 @@ from tests.integration.controller.stage import Bench, agent, up
 from gascity.controller import chronicle as chronicles
 from gascity.controller.chronicle import Chronicle
 from gascity.controller.clock import Clock
-from gascity.controller.workers import Workers
-from gascity.core.actions import Alert, Event, EventType
+from gascity.core.actions import Event, EventType
 from gascity.core.memory import AgentMemory, Memory
 from gascity.core.model import City, DaemonSettings, Desired
 from gascity.journal.store import Journal
 from gascity.testing.eventually import eventually
 
 MEMORY = Memory({"s": AgentMemory(run="r")})
-
-
-class Hasty(Clock):
-    """A clock that can be set ahead."""
-
-    ahead = 0.0
-
-    def now(self) -> float:
-        return super().now() + self.ahead
 
 
 class Story:
@@ -40,18 +29,7 @@ class Story:
         self.told: list[Event] = []
         daemon = DaemonSettings(keep_events=3600.0, keep_megabytes=100)
         city = City("c", "/", Desired("c", "id", ()), daemon)
-        self.another = partial(
-            Chronicle, city, {}, self.journal, self.told.append, Clock(), Workers()
-        )
-        self.chronicle = self.another()
-
-    def alarm(self, *alerts: Alert) -> None:
-        for alert in alerts:
-            self.chronicle.alarm(alert)
-        self.chronicle.write(MEMORY)
-
-    def open(self) -> list[str]:
-        return sorted(alert.key for alert in self.journal.alerts.open())
+        self.chronicle = Chronicle(city, {}, self.journal, self.told.append, Clock())
 
     def happen(self, *messages: str) -> None:
         self.chronicle.record(
@@ -128,90 +106,6 @@ def test_what_there_is_no_room_for_in_memory_is_counted(
     assert story.written() == [*map(str, range(51, 100)), "after"]
     texts = [e.message for e in story.journal.entries() if e.type == EventType.JOURNAL_LOST]
     assert "51 events before this one" in texts[0]
-
-
-def test_an_alert_is_open_in_the_journal_with_its_event(story: Story) -> None:
-    story.fill_the_disk()
-    story.happen(*map(str, range(100)))
-    alert = Alert("k", "mayor", "look at it")
-    story.chronicle.alarm(alert)
-    story.chronicle.alarm(alert)
-    story.chronicle.write(MEMORY)
-    assert story.journal.alerts.open() == []
-    story.make_room()
-    story.chronicle.write(MEMORY)
-
-    assert [(a.key, a.times) for a in story.journal.alerts.open()] == [("k", 2)]
-    kinds = [entry.type for entry in story.journal.entries()]
-    assert kinds.count(EventType.ALERT_RAISED) == 2
-
-
-def test_an_alert_is_closed_when_its_trouble_is_over(story: Story) -> None:
-    one, other = Alert("one", "mayor", "look"), Alert("other", "mayor", "look")
-    story.alarm(one, other)
-
-    story.chronicle.settle("one", "never told")
-    story.chronicle.write(MEMORY)
-    assert story.open() == ["other"]
-    story.alarm(one)
-    assert story.open() == ["one", "other"]
-
-
-def test_what_comes_and_goes_while_nothing_can_be_written_is_as_it_is_then(story: Story) -> None:
-    comes, goes = Alert("comes", "mayor", "look"), Alert("goes", "mayor", "look")
-    story.alarm(goes)
-    story.fill_the_disk()
-    story.happen(*map(str, range(100)))
-    for alert in (comes, goes):
-        story.chronicle.alarm(alert)
-        story.chronicle.settle(alert.key)
-    story.alarm(comes)
-    story.make_room()
-    story.chronicle.write(MEMORY)
-
-    assert story.open() == ["comes"]
-
-
-def test_messages_that_may_not_have_arrived_are_over_with_one_that_did(story: Story) -> None:
-    story.alarm(
-        Alert("nudge:1", "mayor", "look"),
-        Alert("nudge:2", "mayor", "look"),
-        Alert("nudge:3", "clerk", "look"),
-        Alert("quarantine:mayor", "mayor", "look"),
-    )
-
-    story.chronicle.record([Event(EventType.NUDGE_SUBMITTED, "mayor")])
-    story.chronicle.write(MEMORY)
-
-    assert story.open() == ["nudge:3", "quarantine:mayor"]
-
-
-def test_a_new_controller_sees_the_city_with_its_own_eyes(story: Story) -> None:
-    story.alarm(Alert("files", "", "look"), Alert("nudge:1", "mayor", "look"))
-
-    again = story.another()
-    again.write(MEMORY)
-    assert story.open() == ["nudge:1"]
-    again.record([Event(EventType.NUDGE_SUBMITTED, "mayor")])
-    again.write(MEMORY)
-
-    assert story.open() == []
-
-
-def test_a_provider_that_answers_again_is_no_trouble(bench: Bench) -> None:
-    bench.clock = clock = Hasty()
-    running = bench.run(agent("a"))
-    eventually(up(running, "a"))
-    bench.world.unreachable = "it is away"
-    eventually(lambda: running.told(EventType.PROVIDER_LOST))
-    clock.ahead = 31.0
-    journal = Journal(str(bench.folder / "city.db"))
-    eventually(lambda: [one.key for one in journal.alerts.open()] == ["provider:fake"])
-
-    bench.world.unreachable = ""
-
-    eventually(lambda: not journal.alerts.open())
-    journal.close()
 
 
 def test_a_lost_journal_is_left_alone_for_a_moment_but_not_at_the_end(

@@ -13,7 +13,7 @@ from tests.integration.controller.test_screens import DEMO, arrows_and_enter, di
 from tests.integration.controller.town import Town, entry
 
 from gascity.core.actions import EventType
-from gascity.core.model import OnDrift, SessionConfig
+from gascity.core.model import AlertSettings, OnDrift, SessionConfig
 from gascity.core.observed import AGENT, CITY_ID, CONFIG_HASH, RUN
 from gascity.errors import ProviderUnavailable
 from gascity.journal.store import Journal
@@ -150,7 +150,12 @@ def a_stop_that_fails(bench: Bench) -> Running:
     return bench.run(agent("a", suspended=True))
 
 
-@causes(EventType.AGENT_QUARANTINED, EventType.ALERT_RAISED, EventType.AGENT_RELEASED)
+@causes(
+    EventType.AGENT_QUARANTINED,
+    EventType.AGENT_RELEASED,
+    EventType.ALERT_RAISED,
+    EventType.ALERT_RESOLVED,
+)
 def a_crash_loop_and_a_reset(bench: Bench) -> Running:
     running = bench.run(agent("a"))
     for _ in range(3):
@@ -158,6 +163,26 @@ def a_crash_loop_and_a_reset(bench: Bench) -> Running:
         bench.world.crash("gc-c-a", signal=9)
     eventually(lambda: running.states() == {"a": "quarantined"})
     running.ask("reset", agents=["a"])
+    return running
+
+
+@causes(EventType.ALERT_UNDELIVERED, EventType.ALERT_DELIVERED)
+def a_sink_that_fails_and_works_again(bench: Bench) -> Running:
+    bench.alerts = AlertSettings(command="test -e mended", repeat_after=0.0)
+    running = a_crash_loop_and_a_reset(bench)
+    eventually(lambda: running.told(EventType.ALERT_UNDELIVERED))
+    (bench.folder / "mended").touch()
+    for _ in range(3):
+        eventually(up(running, "a"))
+        bench.world.crash("gc-c-a", signal=9)
+    return running
+
+
+@causes(EventType.AGENT_MUTED, EventType.AGENT_UNMUTED)
+def a_person_who_has_heard_enough(bench: Bench) -> Running:
+    running = bench.run(agent("a"))
+    running.ask("mute", agents=["a"], seconds=60)
+    running.ask("unmute", agents=["a"])
     return running
 
 

@@ -120,7 +120,7 @@ def test_a_broken_file_keeps_the_city_and_is_told_once_with_its_place(town: Town
     )
 
 
-def test_another_problem_is_told_again_and_so_is_the_end_of_it(town: Town) -> None:
+def test_another_problem_is_an_event_and_the_end_of_them_is_one(town: Town) -> None:
     running = begun(town, *AB)
     town.write(*AB, "[[agents]\n")
     eventually(lambda: len(rejected(running)) == 1)
@@ -131,7 +131,8 @@ def test_another_problem_is_told_again_and_so_is_the_end_of_it(town: Town) -> No
 
     assert reloaded(running) == ["it can be used again: nothing changed"]
     assert running.ask("status")["controller"]["config_problem"] is None
-    assert len(alerts(running)) == 2
+    assert len(alerts(running)) == 1  # the trouble is the same, whatever is wrong in the file
+    assert len(running.told(EventType.ALERT_RESOLVED)) == 1
 
 
 def test_the_alert_of_a_broken_file_is_over_when_it_is_mended(town: Town) -> None:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gascity.core.actions import Action, Alert, Dismiss, Nudge
+from gascity.core.actions import Dismiss, Nudge
+from gascity.core.alerts import Severity
 from gascity.core.decide import decide
 from gascity.core.decision import Surplus
 from gascity.core.doing import BLOCKED_AFTER, MOST_TRIES, Doing, doing
@@ -41,10 +42,6 @@ def look(
     return doing(spec, state, seen, queued, memory, now)
 
 
-def alerts(actions: tuple[Action, ...]) -> list[Alert]:
-    return [action for action in actions if isinstance(action, Alert)]
-
-
 @pytest.mark.parametrize(
     ("kind", "state", "needs_a_person"),
     [
@@ -64,7 +61,8 @@ def test_each_kind_of_screen_is_a_state(
     found, _ = look(shown(kind))
 
     assert found.state is state
-    assert bool(alerts(found.actions)) is needs_a_person
+    assert bool(found.troubles) is needs_a_person
+    assert not found.blind
 
 
 def test_a_screen_of_the_incarnation_before_says_nothing() -> None:
@@ -74,6 +72,8 @@ def test_a_screen_of_the_incarnation_before_says_nothing() -> None:
 
     assert found.state is State.READY
     assert found.actions == ()
+    assert found.troubles == ()
+    assert found.blind
 
 
 def test_the_reason_names_the_row_that_was_matched() -> None:
@@ -82,24 +82,39 @@ def test_the_reason_names_the_row_that_was_matched() -> None:
     assert found.reason == "its last turn failed: API Error: 529"
 
 
-def test_a_person_is_told_once_of_the_same_trouble_with_the_screen() -> None:
-    found, memory = look(shown(Kind.WAITING))
-    (alert,) = alerts(found.actions)
+def test_a_trouble_lasts_as_long_as_the_screen_shows_it() -> None:
+    (first,) = look(shown(Kind.WAITING))[0].troubles
+    (again,) = look(shown(Kind.WAITING))[0].troubles
 
-    again, later = look(shown(Kind.WAITING), memory=memory)
+    assert first == again
+    assert first.key == "waiting:gc-c-a:rule"
+    assert first.screen == "what it shows"
+    assert look(shown(Kind.READY))[0].troubles == ()
 
-    assert alert.screen == "what it shows"
-    assert alerts(again.actions) == []
-    assert later is memory
+
+def test_two_dialogs_after_one_another_are_two_troubles() -> None:
+    spec = replace(SPEC, dialogs={"rule": "ask", "other": "ask"})
+
+    (one,) = look(shown(Kind.DIALOG), spec=spec)[0].troubles
+    (other,) = look(shown(Kind.DIALOG, rule="other"), spec=spec)[0].troubles
+
+    assert one.key != other.key
 
 
-def test_trouble_that_comes_back_is_told_again() -> None:
-    _, memory = look(shown(Kind.WAITING))
-    _, memory = look(shown(Kind.READY), memory=memory)
+@pytest.mark.parametrize("kind", [Kind.WAITING, Kind.AUTH, Kind.LIMITED, Kind.DIALOG])
+def test_who_is_attached_sees_it_and_is_not_told(kind: Kind) -> None:
+    found, _ = look(shown(kind), state=replace(STATE, attached=1))
 
-    found, _ = look(shown(Kind.WAITING), memory=memory)
+    assert found.troubles == ()
+    assert found.blind or kind is Kind.DIALOG
 
-    assert len(alerts(found.actions)) == 1
+
+def test_what_goes_on_by_itself_is_milder_than_what_needs_somebody() -> None:
+    (limited,) = look(shown(Kind.LIMITED))[0].troubles
+    (waiting,) = look(shown(Kind.WAITING))[0].troubles
+
+    assert limited.severity is Severity.WARNING
+    assert waiting.severity is Severity.CRITICAL
 
 
 class TestDialogs:
@@ -126,7 +141,8 @@ class TestDialogs:
         found, _ = look(shown(Kind.DIALOG, policy=Policy.ACCEPT), spec=spec)
 
         assert found.state is State.WAITING
-        assert [type(action) for action in found.actions] == [Alert]
+        assert found.actions == ()
+        assert [alert.key for alert in found.troubles] == ["dialog:gc-c-a:rule"]
 
     def test_nothing_is_pressed_while_a_person_is_attached(self) -> None:
         attached = replace(STATE, attached=1)
@@ -142,7 +158,8 @@ class TestDialogs:
         found, _ = look(shown(Kind.DIALOG, policy=Policy.ACCEPT), memory=tired)
 
         assert found.state is State.BLOCKED
-        assert [type(action) for action in found.actions] == [Alert]
+        assert found.actions == ()
+        assert [alert.key for alert in found.troubles] == ["dialog:gc-c-a:rule"]
 
     def test_the_tries_are_forgotten_when_it_is_gone(self) -> None:
         tired = replace(FRESH, dialog_tries=MOST_TRIES)
@@ -163,7 +180,7 @@ class TestUnknownScreens:
         found, _ = look(shown(None), now=NOW + BLOCKED_AFTER)
 
         assert found.state is State.BLOCKED
-        assert len(alerts(found.actions)) == 1
+        assert [alert.key for alert in found.troubles] == ["blocked:gc-c-a"]
 
     @pytest.mark.parametrize("sign", ["has_box", "is_blank"])
     def test_an_input_box_or_nothing_at_all_is_never_blocked(self, sign: str) -> None:
@@ -215,14 +232,18 @@ class TestMessages:
         assert [type(action) for action in found.actions] == [Nudge]
 
 
-def test_what_was_told_stays_told_until_the_screen_is_read_again() -> None:
-    found, memory = look(shown(Kind.WAITING))
-    assert alerts(found.actions)
+def test_what_there_was_may_last_until_the_screen_is_read_again() -> None:
+    found, _ = doing(SPEC, STATE, None, None, FRESH, NOW, unread=True)
 
-    _, memory = look(None, memory=memory)
-    found, memory = look(shown(Kind.WAITING), memory=memory)
+    assert found.troubles == ()
+    assert found.blind
 
-    assert alerts(found.actions) == []
+
+def test_an_agent_without_a_screen_has_no_trouble_with_it() -> None:
+    found, _ = look(None)
+
+    assert found.troubles == ()
+    assert not found.blind
 
 
 def test_tries_are_counted_on_until_the_screen_is_read_again() -> None:
@@ -231,12 +252,12 @@ def test_tries_are_counted_on_until_the_screen_is_read_again() -> None:
     assert memory.dialog_tries == 2
 
 
-def test_the_trouble_of_a_former_self_is_forgotten_with_it() -> None:
-    memory = Memory({"gc-c-a": AgentMemory(run="r0", dialog_tries=MOST_TRIES, told="dialog:rule")})
+def test_the_tries_of_a_former_self_are_forgotten_with_it() -> None:
+    memory = Memory({"gc-c-a": AgentMemory(run="r0", dialog_tries=MOST_TRIES)})
 
     after = after_start(memory, "gc-c-a", run="r1", provider="tmux").of("gc-c-a")
 
-    assert (after.dialog_tries, after.told) == (0, "")
+    assert after.dialog_tries == 0
 
 
 def test_trouble_of_an_agent_that_drains_is_told() -> None:
@@ -254,5 +275,5 @@ def test_trouble_of_an_agent_that_drains_is_told() -> None:
         shown=shown(Kind.WAITING),
     )
 
-    assert len(alerts(decision.actions)) == 1
+    assert [alert.key for alert in decision.troubles] == ["waiting:gc-c-a:rule"]
     assert decision.view.state is State.DRAINING

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gascity.core import brake
-from gascity.core.actions import Alert, EventType, Start
+from gascity.core.actions import EventType, Start
 from gascity.core.decide import decide
 from gascity.core.decision import Decision, Wanted
 from gascity.core.memory import AgentMemory, Memory, recycle, reset
@@ -166,7 +166,7 @@ def test_many_deaths_at_once_are_told_once_and_come_back_in_stages() -> None:
 
     first = town.tick()
     assert len(town.started(first)) == brake.AT_ONCE
-    assert [a.key for a in first.actions if isinstance(a, Alert)] == ["mass-death"]
+    assert [alert.key for alert in first.troubles] == ["mass-death"]
     assert [e.type for e in first.events].count(EventType.CITY_BRAKED) == 1
     assert "a few at a time" in first.views[10].reason
 
@@ -285,7 +285,7 @@ def test_ends_that_are_no_crashes_are_no_mass_death() -> None:
     result = town.tick(1.0)
 
     assert not town.memory.braked
-    assert not [a for a in result.actions if isinstance(a, Alert) and a.key == "mass-death"]
+    assert "mass-death" not in [alert.key for alert in result.troubles]
 
 
 def test_a_crash_after_an_end_that_did_not_come_to_be_is_counted() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gascity.core.actions import Alert, EventType, Remind, Start, Stop
+from gascity.core.actions import EventType, Remind, Start, Stop
 from gascity.core.decide import decide
 from gascity.core.decision import Decision, Wanted
 from gascity.core.memory import AgentMemory
@@ -114,7 +114,7 @@ def test_an_idle_agent_can_be_reminded_again_and_again_but_not_at_once() -> None
 def test_who_is_not_idle_is_left_alone(state: SessionState, screen: Shown | None) -> None:
     decision = look(state=state, screen=screen)
 
-    assert not [action for action in decision.actions if not isinstance(action, Alert)]
+    assert decision.actions == ()
     assert EventType.AGENT_IDLE not in [event.type for event in decision.events]
 
 
@@ -137,18 +137,17 @@ def test_it_is_looked_at_again_when_it_may_have_become_idle() -> None:
     assert decision.wake_at == NOW + 500
 
 
-def test_a_working_agent_whose_screen_stands_still_has_stalled_and_a_person_is_told_once() -> None:
+def test_a_working_agent_whose_screen_stands_still_has_stalled_and_a_person_is_told() -> None:
     stalled = shown(Kind.WORKING, still=NOW - 901)
 
     decision = look(screen=stalled)
 
-    (alert,) = decision.actions
-    assert isinstance(alert, Alert)
+    (alert,) = decision.troubles
+    assert alert.key == "stalled:gc-c-a"
     assert "has not changed for 900 s" in alert.text
     assert decision.view.state is State.WORKING
-    assert look(screen=stalled, memory=decision.memory).actions == ()
     moves = look(screen=shown(Kind.WORKING, still=NOW), memory=decision.memory)
-    assert moves.memory.told == ""
+    assert moves.troubles == ()
     assert moves.wake_at == NOW + 900
 
 

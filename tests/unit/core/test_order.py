@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gascity.core import silence
-from gascity.core.actions import Alert, Drain, EventType, Start, Stop, Undrain
+from gascity.core.actions import Drain, EventType, Start, Stop, Undrain
 from gascity.core.memory import Memory, drain, recycle, undrain
 from gascity.core.model import AgentSpec, Desired, OnDrift, PoolSpec
 from gascity.core.observed import (
@@ -126,21 +126,23 @@ def test_an_orphan_that_is_declared_again_was_never_in_danger() -> None:
     assert stops(look(nobody, session("a"), memory=again.memory, now=NOW + 102)) == ["a"]
 
 
-def test_a_silent_provider_is_told_of_after_a_while_and_once() -> None:
+def test_a_silent_provider_is_told_of_after_a_while() -> None:
     desired = Desired("c", CITY, (agent("a"),))
 
     def silent(memory: Memory, now: float) -> Plan:
         return plan(desired, Observed({"here": Unseen("no answer")}), memory, now)
 
     first = silent(Memory(), NOW)
-    assert first.actions == ()
+    assert first.troubles == ()
+    assert "here" in first.blind  # an earlier controller may have told of it
     assert first.wake_at == NOW + silence.PATIENCE
     late = silent(first.memory, NOW + silence.PATIENCE)
-    assert [type(action) for action in late.actions] == [Alert]
-    assert silent(late.memory, NOW + 1000).actions == ()
+    assert [alert.key for alert in late.troubles] == ["provider:here"]
+    assert silent(late.memory, NOW + 1000).troubles == late.troubles
 
     back = look(desired, session("a"), memory=late.memory, now=NOW + 1001)
     assert back.memory.silent == {}
+    assert back.troubles == ()
 
 
 def test_a_manual_drain_sticks_until_it_is_taken_back() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gascity.core.actions import Alert, Drain, EventType, Start, Stop, Undrain
+from gascity.core.actions import Drain, EventType, Start, Stop, Undrain
 from gascity.core.memory import AgentMemory, Memory, hold, recycle
 from gascity.core.model import AgentSpec, Desired, PoolSpec, RestartPolicy
 from gascity.core.observed import (
@@ -64,13 +64,7 @@ def decided(
 
 
 def doing(result: Plan) -> list[tuple[str, str]]:
-    return [
-        (
-            type(action).__name__,
-            getattr(action, "session", action.key if isinstance(action, Alert) else ""),
-        )
-        for action in result.actions
-    ]
+    return [(type(action).__name__, action.session) for action in result.actions]
 
 
 def only_state(result: Plan) -> State:
@@ -164,16 +158,19 @@ def test_a_second_crash_waits() -> None:
     assert result.wake_at > 1000.0
 
 
-def test_too_many_crashes_are_quarantined_with_one_alert() -> None:
+def test_too_many_crashes_are_quarantined_and_a_person_is_told() -> None:
     spec = replace(MAYOR, restarts=RestartPolicy(max_restarts=2, window=100))
     memory = Memory({"s-mayor": AgentMemory(restarts=(980.0, 990.0))})
 
     first = decided(session(life=Exited(code=1)), specs=(spec,), memory=memory)
     second = decided(session(life=Exited(code=1)), specs=(spec,), memory=first.memory, now=1001.0)
 
-    assert doing(first) == [("Alert", "quarantine:s-mayor")]
+    assert first.actions == ()
+    assert [alert.key for alert in first.troubles] == ["quarantine:s-mayor"]
     assert only_state(first) is State.QUARANTINED
     assert second.actions == ()
+    assert second.events == ()
+    assert second.troubles == first.troubles
     assert second.wake_at == 1080.0
 
 

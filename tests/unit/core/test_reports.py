@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from gascity.core.alerts import Trouble
 from gascity.core.doing import doing
 from gascity.core.memory import AgentMemory
 from gascity.core.model import AgentSpec
@@ -133,10 +134,10 @@ def test_a_person_is_told_of_a_reported_question_once_the_screen_was_read() -> N
     late = heard(shows(None), report, AT + SETTLED, blind=False)
 
     found, same = doing(SPEC, ALIVE, early, None, memory, AT + 1)
-    assert (found.state, found.trouble, found.wake_at) == (State.WAITING, "", AT + SETTLED)
+    assert (found.state, found.trouble, found.wake_at) == (State.WAITING, None, AT + SETTLED)
     assert same is memory
     found, _ = doing(SPEC, ALIVE, late, None, memory, AT + SETTLED)
-    assert found.trouble == "waiting:hook"
+    assert (found.trouble, found.about) == (Trouble.WAITING, HOOK)
     assert found.reason == "it waits for a person: Event (x)"
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from gascity.core.actions import Alert, Event, EventType
+from gascity.core.actions import Event, EventType
 from gascity.core.memory import AgentMemory, Memory
 from gascity.errors import GascityError
+from gascity.journal.alerts import OpenAlert
 from gascity.journal.store import Journal
 
 EVENT = Event(EventType.SESSION_STARTED, "mayor", "s", "r", "wanted", "x" * 500)
@@ -23,7 +24,7 @@ def filled(path: str, count: int = 2000) -> None:
     journal = Journal(path)
     journal.write([(1.0, EVENT)] * count, Memory({"s": AgentMemory(run="r")}, {"crew": 2}))
     journal.nudges.add("a", "s", "hello", at=1.0, expires_at=2.0)
-    journal.alerts.note([(1.0, Alert("k", "a", "t"))])
+    journal.alerts.keep([OpenAlert("k", "a", "t", 1.0, 1.0)])
     journal.close()
 
 

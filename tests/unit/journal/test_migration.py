@@ -10,8 +10,10 @@ import sys
 import pytest
 
 from gascity.core.actions import Event, EventType
+from gascity.core.alerts import Severity
 from gascity.core.memory import AgentMemory, Memory
 from gascity.errors import GascityError
+from gascity.journal.alerts import OpenAlert
 from gascity.journal.schema import RENAMED, SCHEMA
 from gascity.journal.store import Journal
 
@@ -39,6 +41,16 @@ CREATE TABLE nudge (
 INSERT INTO nudge VALUES (1, 'a', 's', 'hello', 0, '', 5.0, 9.0, 'pending', '', 0);
 PRAGMA user_version = 2;
 """
+THIRD = """
+UPDATE event SET type = 'session.started' WHERE number = 7;
+UPDATE event SET type = 'session.start_failed' WHERE number = 8;
+CREATE TABLE alert (
+    key TEXT PRIMARY KEY, agent TEXT NOT NULL, text TEXT NOT NULL, since REAL NOT NULL,
+    last REAL NOT NULL, times INTEGER NOT NULL
+) WITHOUT ROWID;
+INSERT INTO alert VALUES ('auth:s', 'a', 'not logged in', 3.0, 4.0, 2);
+PRAGMA user_version = 3;
+"""
 
 
 def make(path: str, *scripts: str) -> None:
@@ -49,7 +61,11 @@ def make(path: str, *scripts: str) -> None:
     old.close()
 
 
-@pytest.mark.parametrize("scripts", [(FIRST,), (FIRST, SECOND)], ids=["first", "second"])
+@pytest.mark.parametrize(
+    "scripts",
+    [(FIRST,), (FIRST, SECOND), (FIRST, SECOND, THIRD)],
+    ids=["first", "second", "third"],
+)
 def test_an_earlier_format_keeps_all_it_holds(path: str, scripts: tuple[str, ...]) -> None:
     make(path, *scripts)
 
@@ -64,8 +80,9 @@ def test_an_earlier_format_keeps_all_it_holds(path: str, scripts: tuple[str, ...
     )
     journal.record(8.0, [Event(EventType.DIALOG_ANSWERED, detail="screens")], Memory())
     assert [(e.number, e.detail) for e in journal.entries(after=9)] == [(10, "screens")]
-    assert [nudge.text for nudge in journal.nudges.open()] == ["hello"] * (len(scripts) - 1)
-    assert journal.alerts.open() == []
+    assert [nudge.text for nudge in journal.nudges.open()] == ["hello"] * (len(scripts) > 1)
+    told = OpenAlert("auth:s", "a", "not logged in", 3.0, 4.0, 2, Severity.CRITICAL, told=True)
+    assert journal.alerts.open() == [told] * (len(scripts) > 2)
     journal.close()
 
 

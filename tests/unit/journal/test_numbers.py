@@ -12,9 +12,10 @@ from itertools import pairwise
 
 import pytest
 
-from gascity.core.actions import Alert, Event, EventType
+from gascity.core.actions import Event, EventType
 from gascity.core.memory import Memory
 from gascity.errors import GascityError
+from gascity.journal.alerts import OpenAlert
 from gascity.journal.store import Journal
 
 EVENT = Event(EventType.SESSION_STARTED)
@@ -51,7 +52,7 @@ def test_a_write_that_fails_leaves_no_gap(journal: Journal) -> None:
     journal.record(1.0, [EVENT], Memory())
     bad = Memory(pools={"crew": object()})  # type: ignore[dict-item]  # what cannot be written
     with pytest.raises(GascityError):
-        journal.write([(2.0, EVENT)] * 3, bad, [(2.0, Alert("k", "a", "t"))])
+        journal.write([(2.0, EVENT)] * 3, bad, [OpenAlert("k", "a", "t", 2.0, 2.0)])
 
     journal.record(3.0, [EVENT], Memory())
 

@@ -1,0 +1,186 @@
+"""Alarms: from the troubles of a plan, and those of the controller itself, to a person.
+
+The desk knows what is open and what is to be told, the couriers carry it, and the chronicle keeps
+it. A way to people that does not work is a trouble as well, told by the other ways.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Mapping
+
+from gascity.controller.chronicle import Chronicle
+from gascity.controller.messages import Happened, Message
+from gascity.controller.postbox import UNPROVEN
+from gascity.core.actions import Event, EventType
+from gascity.core.alerts import Alert, Severity
+from gascity.core.memory import Memory
+from gascity.core.model import City, declared
+from gascity.core.plan import Plan
+from gascity.errors import GascityError
+from gascity.journal.alerts import OpenAlert
+from gascity.journal.store import Journal
+from gascity.patrol.couriers import Couriers
+from gascity.patrol.desk import Case, Desk
+from gascity.patrol.sinks import sinks_of
+
+SINK = "sink:"  # what the keys of ways to people begin with that do not work
+LAST_WORDS = 2.0  # seconds that the exit waits for alerts to be handed over
+_OWN = frozenset({"city", "files", "journal"})  # each controller finds these out for itself
+
+
+class Alarms:
+    """The alarms of one controller. Used by the loop's thread alone."""
+
+    def __init__(
+        self,
+        city: City,
+        ambient: Mapping[str, str],
+        journal: Journal,
+        chronicle: Chronicle,
+        post: Callable[[Message], None],
+    ) -> None:
+        self._city = city
+        self._ambient = ambient
+        self._chronicle = chronicle
+        self._now = chronicle.now
+        self._post = post
+        self._couriers = Couriers(sinks_of(city.alerts, city.root, ambient), self._report)
+        self._muted: Mapping[str, float] = {}
+        self._desk = Desk(city.name, city.alerts, chronicle.harmless, _taken_up(journal))
+        left = [case.alert.key for case in self._desk.cases]
+        own = [key for key in left if key in _OWN or key.startswith(SINK)]
+        self._desk.settle(*own, now=self._now(), quiet=True)
+        chronicle.listen(self._hear)
+
+    def take(self, city: City) -> None:
+        """Tell those whom another city file names from now on."""
+        if city.alerts != self._city.alerts:
+            self._couriers.change(sinks_of(city.alerts, city.root, self._ambient))
+            failing = [c.alert.key for c in self._desk.cases if c.alert.key.startswith(SINK)]
+            self._desk.settle(*failing, now=self._now(), quiet=True)
+        self._desk.use(city.name, city.alerts)
+        self._city = city
+
+    def stand(self, plan: Plan, *, ending: bool) -> None:
+        """Take the troubles of a plan. A city that is being stopped tells of none that is over."""
+        now = self._now()
+        self._muted = muted_agents(self._city, plan.memory)
+        if ending:
+            self._desk.settle(*(c.alert.key for c in self._desk.cases), now=now, quiet=True)
+        else:
+            self._desk.stand(plan.troubles, plan.blind, now)
+
+    def alarm(self, alert: Alert) -> None:
+        """Take a trouble that no plan knows of; it lasts until it is settled."""
+        self._desk.alarm(alert, self._now())
+
+    def settle(self, *keys: str) -> None:
+        """These troubles are over, if there were such."""
+        self._desk.settle(*keys, now=self._now())
+
+    def tell(self) -> None:
+        """Say what has to be said now, and have it kept; never waits for anybody."""
+        self._mind_the_journal()
+        notices = self._desk.round(self._now(), self._muted)
+        news = self._desk.news()
+        self._chronicle.record(news.events)
+        self._chronicle.keep_alerts(map(_kept, news.kept), news.over)
+        for notice in notices:
+            self._couriers.send(notice)
+
+    def patience(self) -> float:
+        """Return how long nothing has to be said."""
+        wake_at = self._desk.wake_at
+        return math.inf if wake_at is None else max(wake_at - self._now(), 0.0)
+
+    def document(self) -> list[dict[str, object]]:
+        """Return what is open, for `gc status --json` and `gc alerts`."""
+        now = self._now()
+        hushed = {agent for agent, until in self._muted.items() if until > now}
+        return [alert_document(_kept(case), hushed) for case in self._desk.cases]
+
+    def close(self) -> None:
+        """Give what is on its way a moment, and tell nothing more."""
+        self._couriers.close(LAST_WORDS)
+
+    def _report(self, sink: str, problem: str | None) -> None:
+        """Tell the loop that a sink fails, or works again; called by its courier."""
+        kind = EventType.ALERT_DELIVERED if problem is None else EventType.ALERT_UNDELIVERED
+        text = (
+            f"alerts get through by {sink} again"
+            if problem is None
+            else f"alerts do not get through by {sink}: {problem}"
+        )
+        self._post(Happened(Event(kind, message=text, detail=sink)))
+
+    def _hear(self, event: Event) -> None:
+        match event.type:
+            case EventType.NUDGE_SUBMITTED:  # it takes messages again
+                self.settle(*self._desk.of(event.agent, UNPROVEN))
+            case EventType.ALERT_UNDELIVERED:
+                key = f"{SINK}{event.detail}"
+                self.alarm(Alert(key, "", event.message, severity=Severity.WARNING))
+            case EventType.ALERT_DELIVERED:
+                self.settle(f"{SINK}{event.detail}")
+            case _:
+                pass
+
+    def _mind_the_journal(self) -> None:
+        lost = self._chronicle.lost
+        if lost and not self._desk.of("", "journal"):
+            self.alarm(Alert("journal", "", f"what happens is not written down for now: {lost}"))
+        elif not lost:
+            self.settle("journal")
+
+
+def muted_agents(city: City, memory: Memory) -> dict[str, float]:
+    """Return the agents of which nobody wants to hear, with the time at which that ends."""
+    found = {spec.name: memory.of(spec.session).muted_until for spec in declared(city.desired)}
+    return {agent: until for agent, until in found.items() if until is not None}
+
+
+def alert_document(alert: OpenAlert, hushed: set[str]) -> dict[str, object]:
+    """Return an open alert for programs. Its keys are a promise."""
+    return {
+        "key": alert.key,
+        "agent": alert.agent,
+        "severity": alert.severity.value,
+        "text": alert.text,
+        "since": alert.since,
+        "last": alert.last,
+        "times": alert.times,
+        "told": alert.told,
+        "muted": alert.agent in hushed,
+    }
+
+
+def _kept(case: Case) -> OpenAlert:
+    alert = case.alert
+    return OpenAlert(
+        alert.key,
+        alert.agent,
+        alert.text,
+        case.since,
+        case.last,
+        case.times,
+        alert.severity,
+        told=case.told,
+    )
+
+
+def _taken_up(journal: Journal) -> list[Case]:
+    """Return what an earlier controller left open."""
+    with contextlib.suppress(GascityError):  # they become too old in time
+        return [
+            Case(
+                Alert(one.key, one.agent, one.text, severity=one.severity),
+                one.since,
+                one.last,
+                one.times,
+                one.told,
+            )
+            for one in journal.alerts.open()
+        ]
+    return []

@@ -1,0 +1,169 @@
+"""Carrying notices to sinks without anybody waiting for it.
+
+Each sink has a queue and a thread of its own, so one that hangs delays neither the city nor the
+other sinks. A sink that fails is a trouble itself: that it begins to fail and that it works again
+is reported, once each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from gascity.patrol.notice import Notice, Sink, SinkFailed
+
+MOST = 100  # notices that wait for one sink
+
+Report = Callable[[str, str | None], None]
+"""Called with a sink's name and why it fails, or None when it works again.
+
+It is called from a courier's thread, and must neither wait nor raise.
+"""
+
+
+class Couriers:
+    """The couriers of one city. All methods are for the thread that made it."""
+
+    def __init__(self, sinks: Iterable[Sink], report: Report, *, most: int = MOST) -> None:
+        self._report = report
+        self._most = most
+        self._couriers = [self._courier(sink) for sink in sinks]
+
+    def send(self, notice: Notice) -> None:
+        """Have every sink told; returns at once. After `close` nothing is sent."""
+        for courier in self._couriers:
+            courier.take(notice)
+
+    def change(self, sinks: Iterable[Sink]) -> None:
+        """Use these sinks from now on.
+
+        One that is equal to one before keeps its courier. Another of the same name takes over what
+        waits. What waits for a sink that is gone is not sent, and it fails no longer.
+        """
+        before, self._couriers = self._couriers, []
+        for sink in sinks:
+            same = next((courier for courier in before if courier.sink == sink), None)
+            if same is None:
+                heir = next((c for c in before if c.sink.name == sink.name), None)
+                left = None if heir is None else heir.retire(inherited=True)
+                if heir is not None:
+                    before.remove(heir)
+                self._couriers.append(self._courier(sink, left))
+            else:
+                before.remove(same)
+                self._couriers.append(same)
+        for courier in before:
+            courier.retire(inherited=False)
+
+    def close(self, within: float) -> None:
+        """Send what waits, for at most so many seconds; what is left then is lost."""
+        deadline = time.monotonic() + within
+        couriers, self._couriers = self._couriers, []
+        for courier in couriers:
+            courier.finish()
+        for courier in couriers:
+            courier.join(max(deadline - time.monotonic(), 0.0))
+
+    def _courier(self, sink: Sink, left: _Left | None = None) -> _Courier:
+        return _Courier(sink, self._report, self._most, left)
+
+
+class _Left:
+    """What one courier leaves to the next: what waits, and whether its sink fails."""
+
+    def __init__(self, waiting: Iterable[Notice], *, failing: bool) -> None:
+        self.waiting = tuple(waiting)
+        self.failing = failing
+
+
+class _Courier:
+    """One sink, its queue and its thread."""
+
+    def __init__(self, sink: Sink, report: Report, most: int, left: _Left | None) -> None:
+        self.sink = sink
+        self._report = report
+        self._most = most
+        self._queue = deque(left.waiting if left else ())
+        self._changed = threading.Condition()
+        self._dropped = 0
+        self._failing = left is not None and left.failing
+        self._finishing = False
+        self._retired = False
+        self._inherited = False
+        self._thread = threading.Thread(target=self._run, name=f"gc-{sink.name}", daemon=True)
+        self._thread.start()
+
+    def take(self, notice: Notice) -> None:
+        """Queue a notice; the oldest goes when there are too many."""
+        with self._changed:
+            if len(self._queue) >= self._most:
+                self._queue.popleft()
+                self._dropped += 1
+            self._queue.append(notice)
+            self._changed.notify()
+
+    def finish(self) -> None:
+        """End when nothing waits any more."""
+        with self._changed:
+            self._finishing = True
+            self._changed.notify()
+
+    def retire(self, *, inherited: bool) -> _Left:
+        """End after what is on its way now; say nothing more of a sink that is `inherited`."""
+        with self._changed:
+            self._retired, self._inherited = True, inherited
+            left = _Left(self._queue, failing=self._failing)
+            self._queue.clear()
+            self._changed.notify()
+            return left
+
+    def join(self, within: float) -> None:
+        """Wait for its end."""
+        self._thread.join(within)
+
+    def _run(self) -> None:
+        while (notice := self._next()) is not None:
+            problem: str | None = None
+            try:
+                self.sink.send(notice)
+            except SinkFailed as failed:
+                problem = failed.message
+            except Exception as failed:  # noqa: BLE001  a fault in one must not end the telling
+                problem = f"failed with {type(failed).__name__}"
+            self._judge(problem)
+        with self._changed:
+            recovered = self._failing and self._retired and not self._inherited
+        if recovered:
+            self._say(None)
+
+    def _next(self) -> Notice | None:
+        """Return what to send next, or None when this is the end."""
+        with self._changed:
+            while not self._queue:
+                if self._finishing or self._retired:
+                    return None
+                self._changed.wait()
+            return self._queue.popleft()
+
+    def _judge(self, problem: str | None) -> None:
+        """Report what changed with the last notice."""
+        with self._changed:
+            if problem is None and self._dropped:
+                problem = f"is too slow: {_count(self._dropped)} dropped"
+            self._dropped = 0
+            changed = self._failing is not (problem is not None)
+            if self._retired or not changed:
+                return
+            self._failing = problem is not None
+        self._say(problem)
+
+    def _say(self, problem: str | None) -> None:
+        with contextlib.suppress(RuntimeError):  # a loop that has ended hears nothing more
+            self._report(self.sink.name, problem)
+
+
+def _count(dropped: int) -> str:
+    return "1 alert was" if dropped == 1 else f"{dropped} alerts were"

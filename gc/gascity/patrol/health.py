@@ -1,0 +1,166 @@
+"""Whether a city is well: what `gc health` answers a monitor.
+
+A function of the status document, so that it says the same whoever made that. What the city does
+not want up is no trouble, and neither is what a person muted: that is noted. What waits for a
+person on purpose, or goes on by itself, is noted too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+
+from gascity.core.alerts import Severity
+from gascity.core.views import State
+
+Fields = Mapping[str, object]
+"""A part of the status document."""
+
+_TROUBLES: Mapping[str, Severity] = {
+    State.BLOCKED: Severity.CRITICAL,
+    State.AUTH: Severity.CRITICAL,
+    State.QUARANTINED: Severity.CRITICAL,
+    State.BACKOFF: Severity.WARNING,
+    State.UNKNOWN: Severity.WARNING,
+}
+_NOTED = frozenset({State.WAITING, State.LIMITED, State.SUSPENDED, State.DRAINING, State.STOPPED})
+_RANK = {Severity.CRITICAL: 0, Severity.WARNING: 1, Severity.INFO: 2}
+_OF_CONTROLLER = {
+    "config_problem": "the city file is refused, an older city runs",
+    "journal_problem": "what happens is not written down",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to know. `agent` and `state` are "" for one of the city itself.
+
+    `since` is when it began, where that is known.
+    """
+
+    severity: Severity
+    agent: str
+    state: str
+    text: str
+    since: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What is wrong with a city, the worst first, and what is worth a note."""
+
+    city: str
+    problems: tuple[Finding, ...] = ()
+    notes: tuple[Finding, ...] = ()
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nobody has to look."""
+        return not self.problems
+
+    def document(self) -> dict[str, object]:
+        """Return it for programs. Its keys are a promise to scripts."""
+        return {
+            "healthy": self.healthy,
+            "city": self.city,
+            "problems": [asdict(finding) for finding in self.problems],
+            "notes": [asdict(finding) for finding in self.notes],
+        }
+
+
+def health(status: Fields) -> Health:
+    """Return how a city is; `status` is the document that `gc status --json` prints."""
+    controller = status.get("controller")
+    facts = controller if isinstance(controller, Mapping) else {}
+    runs = bool(facts.get("running"))
+    alerts, agents = _tables(status, "alerts"), _tables(status, "agents")
+    told = [alert for alert in alerts if not alert.get("muted")]
+    muted = {_text(alert, "agent") for alert in alerts if alert.get("muted")}
+    muted |= {_text(agent, "name") for agent in agents if agent.get("muted")}
+    found = [*_of_controller(facts, runs=runs), *_of_agents(agents, told, runs=runs)]
+    covered = {finding.agent: finding.text for finding in found if finding.agent}
+    found += _of_alerts(told, covered)
+    problems: list[Finding] = []
+    notes: list[Finding] = []
+    for one in found:
+        if one.agent in muted and one.agent:
+            notes.append(replace(one, text=f"{one.text} (muted)"))
+        else:
+            (notes if one.severity is Severity.INFO else problems).append(one)
+    silent = sorted(muted - {one.agent for one in notes} - {""})
+    notes += [Finding(Severity.INFO, name, "", f"{name} is muted") for name in silent]
+    return Health(_text(status, "city"), _ranked(problems), _ranked(notes))
+
+
+def unanswered(city: str, why: str) -> Health:
+    """Return the health of a city whose controller is there and says nothing."""
+    return Health(city, (Finding(Severity.CRITICAL, "", "", why),))
+
+
+def _ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda one: (_RANK[one.severity], one.agent, one.text)))
+
+
+def _of_controller(facts: Fields, *, runs: bool) -> Iterator[Finding]:
+    if not runs:
+        yield Finding(Severity.CRITICAL, "", "", "no controller runs")
+    for key, words in _OF_CONTROLLER.items():
+        if facts.get(key):
+            yield Finding(Severity.WARNING, "", "", f"{words}: {_text(facts, key)}")
+
+
+def _of_agents(
+    agents: Iterable[Fields], alerts: Iterable[Fields], *, runs: bool
+) -> Iterator[Finding]:
+    by_agent: dict[str, list[Fields]] = {}
+    for alert in alerts:
+        by_agent.setdefault(_text(alert, "agent"), []).append(alert)
+    for agent in agents:
+        name, state, reason = (_text(agent, key) for key in ("name", "state", "reason"))
+        text = f"{name} is {state}" + (f": {reason}" if reason else "")
+        if state in _TROUBLES:
+            same = [one for one in by_agent.get(name, ()) if _is_told(one, reason)]
+            worst = min([_TROUBLES[state], *map(_severity, same)], key=_RANK.__getitem__)
+            since = min((_since(one) for one in same), default=None, key=lambda at: at or 0.0)
+            yield Finding(worst, name, state, text, since)
+        elif state in _NOTED and (runs or state != State.STOPPED):
+            yield Finding(Severity.INFO, name, state, text)
+        if agent.get("drift") and state not in _TROUBLES and runs:
+            text = f"{name} runs with an older configuration, and waits to be replaced"
+            yield Finding(Severity.INFO, name, state, text)
+
+
+def _of_alerts(alerts: Iterable[Fields], covered: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield the open alerts that no agent's own line tells already."""
+    for alert in alerts:
+        agent, text = _text(alert, "agent"), _text(alert, "text")
+        reason = covered.get(agent, "").partition(": ")[2]
+        if not (agent and _is_told(alert, reason)):
+            yield Finding(_severity(alert), agent, "", text, _since(alert))
+
+
+def _is_told(alert: Fields, reason: str) -> bool:
+    """Tell whether an alert says what an agent's reason says."""
+    text = _text(alert, "text")
+    return bool(reason) and (reason in text or text in reason)
+
+
+def _severity(alert: Fields) -> Severity:
+    """Return how much an alert matters; a word that only a newer gc knows counts as the worst."""
+    word = _text(alert, "severity")
+    return Severity(word) if word in set(Severity) else Severity.CRITICAL
+
+
+def _since(alert: Fields) -> float | None:
+    at = alert.get("since")
+    return float(at) if isinstance(at, int | float) else None
+
+
+def _tables(document: Fields, key: str) -> list[Fields]:
+    found = document.get(key)
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+
+
+def _text(table: Fields, key: str) -> str:
+    value = table.get(key)
+    return "" if value is None else str(value)

@@ -1,0 +1,290 @@
+"""Alarms: from a trouble to the journal and to people, and its end."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.integration.controller.stage import Bench, agent, up
+
+from gascity.controller import chronicle as chronicles
+from gascity.controller.alarms import Alarms
+from gascity.controller.chronicle import Chronicle
+from gascity.controller.clock import Clock
+from gascity.controller.messages import Happened, Message
+from gascity.core.actions import Event, EventType
+from gascity.core.alerts import Alert
+from gascity.core.memory import AgentMemory, Memory
+from gascity.core.model import AlertSettings, City, Desired
+from gascity.core.plan import Plan
+from gascity.journal.store import Journal
+from gascity.testing.eventually import eventually
+
+MEMORY = Memory({"s": AgentMemory(run="r")})
+
+
+class Story:
+    """Alarms over a real journal whose disk can be full."""
+
+    def __init__(self, folder: Path, command: str = "") -> None:
+        self.folder = folder
+        self.journal = Journal(str(folder / "city.db"))
+        self.posted: list[Message] = []
+        self.city = City(
+            "c", str(folder), Desired("c", "id", ()), alerts=AlertSettings(command=command)
+        )
+        self.begin()
+
+    def begin(self) -> None:
+        self.chronicle = Chronicle(self.city, {}, self.journal, lambda _event: None, Clock())
+        self.alarms = Alarms(self.city, {}, self.journal, self.chronicle, self.posted.append)
+
+    def write(self) -> None:
+        for message in self.posted:
+            if isinstance(message, Happened):
+                self.chronicle.record([message.event])
+        self.posted.clear()
+        self.alarms.tell()
+        self.chronicle.write(MEMORY)
+
+    def alarm(self, *alerts: Alert) -> None:
+        for alert in alerts:
+            self.alarms.alarm(alert)
+        self.write()
+
+    def open(self) -> list[str]:
+        return sorted(alert.key for alert in self.journal.alerts.open())
+
+    def written(self) -> list[str]:
+        self.write()
+        return self.open()
+
+    def kinds(self) -> list[str]:
+        return [entry.type for page in self.journal.events.every() for entry in page.entries]
+
+    def fill_the_disk(self) -> None:
+        (pages,) = self.journal._db.execute("PRAGMA page_count").fetchone()
+        self.journal._db.execute(f"PRAGMA max_page_count = {pages}")
+        for number in range(100):
+            text = f"{number:<500}"
+            self.chronicle.record([Event(EventType.SESSION_STARTED, message=text)])
+            self.write()
+
+    def make_room(self) -> None:
+        self.journal._db.execute("PRAGMA max_page_count = 1000000")
+
+
+@pytest.fixture
+def make_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Story]]:
+    monkeypatch.setattr(chronicles, "PAUSE", 0.0)  # every write is tried
+    made: list[Story] = []
+
+    def make(command: str) -> Story:
+        made.append(Story(tmp_path, command))
+        return made[-1]
+
+    yield make
+    for story in made:
+        story.alarms.close()
+        story.journal.close()
+
+
+@pytest.fixture
+def story(make_story: Callable[[str], Story]) -> Story:
+    return make_story("")
+
+
+def test_an_alert_is_open_in_the_journal_with_its_event(story: Story) -> None:
+    story.fill_the_disk()
+    alert = Alert("k", "mayor", "look at it")
+    story.alarm(alert)
+    story.alarm(alert)
+    assert story.journal.alerts.open() == []
+    story.make_room()
+    story.write()
+
+    (kept,) = (one for one in story.journal.alerts.open() if one.key == "k")
+    assert kept.times == 2
+    assert story.kinds().count(EventType.ALERT_RAISED) == 2  # this one, and the journal itself
+
+
+def test_an_alert_is_closed_when_its_trouble_is_over(story: Story) -> None:
+    one, other = Alert("one", "mayor", "look"), Alert("other", "mayor", "look")
+    story.alarm(one, other)
+
+    story.alarms.settle("one", "never told")
+    story.write()
+    assert story.open() == ["other"]
+    story.alarm(one)
+    assert story.open() == ["one", "other"]
+    assert story.kinds().count(EventType.ALERT_RESOLVED) == 1
+
+
+def test_what_comes_and_goes_while_nothing_can_be_written_is_as_it_is_then(story: Story) -> None:
+    comes, goes = Alert("comes", "mayor", "look"), Alert("goes", "mayor", "look")
+    story.alarm(goes)
+    story.fill_the_disk()
+    for alert in (comes, goes):
+        story.alarm(alert)
+        story.alarms.settle(alert.key)
+        story.write()
+    story.alarm(comes)
+    story.make_room()
+    story.write()
+    story.write()  # by now it is known that the journal can be written
+
+    assert story.open() == ["comes"]
+
+
+def test_a_journal_that_cannot_be_written_is_a_trouble_until_it_can(
+    make_story: Callable[[str], Story],
+) -> None:
+    story = make_story("cat >> told")
+    story.fill_the_disk()
+    told = story.folder / "told"
+    (line,) = eventually(lambda: told.read_text().splitlines() if told.exists() else [])
+    assert json.loads(line)["key"] == "journal"
+
+    story.make_room()
+    story.write()
+    story.write()
+
+    eventually(lambda: len(told.read_text().splitlines()) == 2)
+    assert json.loads(told.read_text().splitlines()[1])["event"] == "resolved"
+    assert story.open() == []
+
+
+def test_messages_that_may_not_have_arrived_are_over_with_one_that_did(story: Story) -> None:
+    story.alarm(
+        Alert("nudge:1", "mayor", "look"),
+        Alert("nudge:2", "mayor", "look"),
+        Alert("nudge:3", "clerk", "look"),
+        Alert("quarantine:mayor", "mayor", "look"),
+    )
+
+    story.chronicle.record([Event(EventType.NUDGE_SUBMITTED, "mayor")])
+    story.write()
+
+    assert story.open() == ["nudge:3", "quarantine:mayor"]
+
+
+def test_a_new_controller_sees_the_city_with_its_own_eyes(story: Story) -> None:
+    story.alarm(
+        Alert("files", "", "look"),
+        Alert("sink:webhook", "", "look"),
+        Alert("nudge:1", "mayor", "look"),
+        Alert("auth:s", "mayor", "look"),
+    )
+
+    story.begin()
+    story.write()
+    assert story.open() == ["auth:s", "nudge:1"]
+    story.alarms.stand(Plan((), (), MEMORY, (), None), ending=False)
+    story.chronicle.record([Event(EventType.NUDGE_SUBMITTED, "mayor")])
+    story.write()
+
+    assert story.open() == []
+
+
+def test_a_city_that_is_stopped_has_no_trouble_and_says_nothing_of_it(
+    make_story: Callable[[str], Story],
+) -> None:
+    story = make_story("cat >> told")
+    story.alarm(Alert("auth:s", "mayor", "look"), Alert("files", "", "look"))
+    story.alarms.stand(Plan((), (), MEMORY, (), None), ending=True)
+    story.write()
+    story.alarms.close()
+
+    assert story.open() == []
+    events = [
+        json.loads(line)["event"]
+        for line in (story.folder / "told").read_text().split("\n")
+        if line
+    ]
+    assert events == ["raised", "raised"]
+
+
+def test_a_sink_that_fails_is_a_trouble_until_it_works_again(
+    make_story: Callable[[str], Story],
+) -> None:
+    story = make_story("test ! -e broken || exit 7; cat >> told")
+    (story.folder / "broken").touch()
+    story.alarm(Alert("city", "", "look"))
+
+    eventually(lambda: story.written() == ["city", "sink:command"])
+    assert story.kinds().count(EventType.ALERT_UNDELIVERED) == 1
+    (story.folder / "broken").unlink()
+    story.alarm(Alert("files", "", "look"))
+
+    eventually(lambda: story.written() == ["city", "files"])
+    assert story.kinds().count(EventType.ALERT_DELIVERED) == 1
+
+
+def test_another_city_file_may_name_other_people(make_story: Callable[[str], Story]) -> None:
+    story = make_story("cat >> old")
+    story.alarms.take(replace(story.city, alerts=AlertSettings(command="cat >> new")))
+    story.alarm(Alert("city", "", "look"))
+
+    eventually((story.folder / "new").exists)
+    assert not (story.folder / "old").exists()
+
+
+class Hasty(Clock):
+    """A clock that can be set ahead."""
+
+    ahead = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.ahead
+
+
+def test_a_provider_that_answers_again_is_no_trouble(bench: Bench) -> None:
+    bench.clock = clock = Hasty()
+    running = bench.run(agent("a"))
+    eventually(up(running, "a"))
+    bench.world.unreachable = "it is away"
+    eventually(lambda: running.told(EventType.PROVIDER_LOST))
+    clock.ahead = 31.0
+    journal = Journal(str(bench.folder / "city.db"))
+    eventually(lambda: [one.key for one in journal.alerts.open()] == ["provider:fake"])
+
+    bench.world.unreachable = ""
+
+    eventually(lambda: not journal.alerts.open())
+    journal.close()
+
+
+def test_a_locked_journal_is_told(bench: Bench) -> None:
+    running = bench.run(agent("mayor"))
+    eventually(up(running, "mayor"))
+    other = sqlite3.connect(bench.folder / "city.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    bench.world.crash("gc-c-mayor", code=3)
+
+    eventually(
+        lambda: [e for e in running.told(EventType.ALERT_RAISED) if "written down" in e.message]
+    )
+    other.execute("ROLLBACK")
+    other.close()
+    eventually(lambda: running.told(EventType.ALERT_RESOLVED))
+
+
+def test_a_sink_that_hangs_delays_nobody_and_is_told(bench: Bench) -> None:
+    bench.alerts = AlertSettings(command="cat >> told; exec sleep 1000", timeout=1.0)
+    running = bench.run(agent("bad"), agent("good"))
+    for _ in range(3):
+        eventually(up(running, "bad"))
+        bench.world.crash("gc-c-bad", code=3)
+    eventually((bench.folder / "told").exists)
+    assert not running.told(EventType.ALERT_UNDELIVERED)
+
+    bench.world.crash("gc-c-good", code=3)
+
+    eventually(lambda: bench.world.starts.count("gc-c-good") == 2 and up(running, "good")())
+    (told,) = eventually(lambda: running.told(EventType.ALERT_UNDELIVERED))
+    assert told.message.startswith("alerts do not get through by command: ")
+    eventually(lambda: "sink:command" in {a["key"] for a in running.ask("status")["alerts"]})

@@ -1,0 +1,175 @@
+"""Couriers: nobody waits for a sink, and a sink that fails is told of once."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from tests.unit.patrol.conftest import LIMIT, notice
+
+from gascity.patrol.couriers import Couriers
+from gascity.patrol.notice import Notice, SinkFailed
+from gascity.testing.eventually import eventually
+
+
+@dataclass
+class Told:
+    """A sink that keeps what it is given."""
+
+    name: str = "told"
+    texts: list[str] = field(default_factory=list, compare=False)
+
+    def send(self, notice: Notice) -> None:
+        self.texts.append(notice.text)
+
+
+@dataclass
+class Stuck(Told):
+    """A sink that hangs until it is let go."""
+
+    name: str = "stuck"
+    let_go: threading.Event = field(default_factory=threading.Event, compare=False)
+
+    def send(self, notice: Notice) -> None:
+        self.let_go.wait(LIMIT)
+        super().send(notice)
+
+
+@dataclass
+class Moody(Told):
+    """A sink that does not take what says "no", and breaks on what says "bug"."""
+
+    name: str = "moody"
+    version: int = 1
+
+    def send(self, notice: Notice) -> None:
+        super().send(notice)
+        if notice.text == "no":
+            raise SinkFailed("answered with 500")
+        if notice.text == "bug":
+            raise ValueError("hunter2")
+
+
+class Reports:
+    """What couriers say of their sinks."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, str | None]] = []
+        self.threads: set[str] = set()
+
+    def __call__(self, name: str, problem: str | None) -> None:
+        self.said.append((name, problem))
+        self.threads.add(threading.current_thread().name)
+
+
+def send(couriers: Couriers, *texts: str) -> None:
+    for text in texts:
+        couriers.send(notice(text))
+
+
+def test_every_sink_gets_every_notice_in_order() -> None:
+    one, two = Told("one"), Told("two")
+    couriers = Couriers([one, two], Reports())
+    send(couriers, "a", "b", "c")
+    couriers.close(LIMIT)
+
+    assert one.texts == two.texts == ["a", "b", "c"]
+
+
+def test_a_sink_that_hangs_delays_nobody() -> None:
+    stuck, told, reports = Stuck(), Told(), Reports()
+    couriers = Couriers([stuck, told], reports)
+    send(couriers, *("abc" * 30))
+
+    eventually(lambda: len(told.texts) == 90, within=LIMIT)
+    assert not stuck.texts
+    couriers.close(0.0)
+    stuck.let_go.set()
+
+
+def test_the_oldest_goes_when_too_many_wait_and_that_is_a_failure() -> None:
+    stuck, reports = Stuck(), Reports()
+    couriers = Couriers([stuck], reports, most=2)
+    send(couriers, "first")
+    eventually(lambda: not couriers._couriers[0]._queue, within=LIMIT)
+    send(couriers, "a", "b", "c", "d")
+    stuck.let_go.set()
+    couriers.close(LIMIT)
+
+    assert stuck.texts == ["first", "c", "d"]
+    assert reports.said == [("stuck", "is too slow: 2 alerts were dropped"), ("stuck", None)]
+
+
+def test_failing_and_working_again_are_told_once_each() -> None:
+    reports = Reports()
+    couriers = Couriers([Moody()], reports)
+    send(couriers, "yes", "no", "no", "bug", "yes", "yes", "bug")
+    couriers.close(LIMIT)
+
+    assert reports.said == [
+        ("moody", "answered with 500"),
+        ("moody", None),
+        ("moody", "failed with ValueError"),
+    ]
+    assert reports.threads == {"gc-moody"}
+
+
+def test_a_sink_that_did_not_change_keeps_its_courier() -> None:
+    sink = Moody()
+    couriers = Couriers([sink], Reports())
+    send(couriers, "a")
+    couriers.change([Moody(), Told()])
+    send(couriers, "b")
+    couriers.close(LIMIT)
+
+    assert sink.texts == ["a", "b"]
+
+
+def test_a_changed_sink_takes_over_what_waits_and_what_is_wrong() -> None:
+    stuck, reports = Stuck("moody"), Reports()
+    couriers = Couriers([stuck], reports)
+    send(couriers, "on its way")
+    eventually(lambda: not couriers._couriers[0]._queue, within=LIMIT)
+    send(couriers, "waits")
+    after = Moody(version=2)
+    couriers.change([after])
+    couriers.close(LIMIT)
+    stuck.let_go.set()
+
+    assert after.texts == ["waits"]
+    assert not reports.said
+
+
+def test_a_failing_sink_that_is_mended_in_the_file_works_again() -> None:
+    reports = Reports()
+    couriers = Couriers([Moody()], reports)
+    send(couriers, "no")
+    eventually(lambda: reports.said, within=LIMIT)
+    couriers.change([Moody(version=2)])
+    send(couriers, "yes")
+    couriers.close(LIMIT)
+
+    assert reports.said == [("moody", "answered with 500"), ("moody", None)]
+
+
+def test_a_sink_that_is_gone_fails_no_longer() -> None:
+    reports = Reports()
+    couriers = Couriers([Moody()], reports)
+    send(couriers, "no")
+    eventually(lambda: reports.said, within=LIMIT)
+    couriers.change([])
+
+    eventually(lambda: reports.said[1:] == [("moody", None)], within=LIMIT)
+    couriers.close(LIMIT)
+
+
+def test_the_end_does_not_wait_for_a_sink_that_hangs() -> None:
+    stuck, told = Stuck(), Told()
+    couriers = Couriers([stuck, told], Reports())
+    send(couriers, "a")
+    couriers.close(0.05)
+    send(couriers, "too late")
+
+    assert "too late" not in told.texts
+    assert not stuck.texts
+    stuck.let_go.set()
