@@ -33,6 +33,7 @@ format: $(VENV)/.lint
 
 bench: $(VENV)/.run ## what it costs, as ratios against the bare floor
 	@$(BIN)/python bench/cli.py
+	@$(BIN)/python bench/hooks.py
 	@$(BIN)/python bench/screens.py
 	@$(BIN)/python bench/journal.py
 	@$(BIN)/python bench/subprocess_provider.py

@@ -20,7 +20,7 @@ BYPASS = str(RECORDED / "42-bypass-warning.txt")
 READY = str(RECORDED / "12-ready.txt")
 KEYS = [
     *("agent", "backend", "kind", "rule", "source", "region", "evidence", "box", "draft"),
-    *("title", "screen", "until", "dialog"),
+    *("title", "screen", "until", "dialog", "spoke", "hook"),
 ]
 
 

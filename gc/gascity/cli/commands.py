@@ -27,6 +27,7 @@ from gascity.cli import (
     why,
 )
 from gascity.cli import explain as explaining
+from gascity.cli import hooks as hooking
 from gascity.cli import reload as reloading
 from gascity.cli.city import Here
 from gascity.errors import Exit, UsageError, explain
@@ -84,6 +85,7 @@ for module in (
     nudges,
     screens,
     inside,
+    hooking,
 ):
     module.register(_typer)
 

@@ -61,16 +61,26 @@ def explain(
     Reads, and presses nothing. Ends with 0 when the screen could be read, whatever it shows.
     """
     from gascity.cli.account import account, document
-    from gascity.cli.story import told
+    from gascity.cli.reported import Reported, reported, speaker, without_screen
+    from gascity.cli.reported import told as told_of_hook
+    from gascity.cli.story import fact, told
 
     here: Here = context.obj
+    heard: Reported | None = None
     if file is None:
         for option, given in (("--backend", backend), ("--title", title)):
             if given is not None:
                 raise UsageError(f"{option} is for a saved screen: it needs --file")
         if agent is None:
             raise UsageError("which agent?", hint="give its name, or --file for a saved screen")
-        seen = agent_screen(here, agent)
+        heard = reported(here, find_agent(here.load(), agent).name)
+        try:
+            seen = agent_screen(here, agent)
+        except NotSupported:
+            if heard is None:
+                raise
+            typer.echo(without_screen(agent, heard, as_json=as_json))
+            return Exit.OK
     else:
         if agent is not None:
             raise UsageError("either an agent or --file, not both")
@@ -79,9 +89,11 @@ def explain(
         seen = _saved(here, file, backend, title or "")
     found = account(seen, time.time())
     if as_json:
-        typer.echo(json.dumps(document(found, verbose=verbose), indent=2, ensure_ascii=False))
+        said = document(found, verbose=verbose) | {"spoke": speaker(heard), "hook": heard}
+        typer.echo(json.dumps(said, indent=2, ensure_ascii=False))
     else:
-        typer.echo(told(found, verbose=verbose), nl=False)
+        hook = "" if heard is None else fact("hook", told_of_hook(heard)) + "\n"
+        typer.echo(told(found, verbose=verbose) + hook, nl=False)
     return Exit.OK
 
 

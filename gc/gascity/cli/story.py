@@ -57,22 +57,20 @@ def _cut(row: str) -> str:
 def _facts(of: Account) -> Iterator[str]:
     reading, rule = of.reading, of.rule
     whose = f"{of.seen.agent} ({of.seen.backend or 'a plain command'})"
-    yield _fact(
-        "agent" if of.seen.agent else "backend", whose if of.seen.agent else of.seen.backend
-    )
+    yield fact("agent" if of.seen.agent else "backend", whose if of.seen.agent else of.seen.backend)
     if of.seen.screen.title:
-        yield _fact("title", quoted(of.shown(of.seen.screen.title)))
-    yield _fact("kind", _kind(of))
+        yield fact("title", quoted(of.shown(of.seen.screen.title)))
+    yield fact("kind", _kind(of))
     if rule is not None:
-        yield _fact("rule", f"{rule.name}, from {rule.source}")
-        yield _fact("region", _region(of))
+        yield fact("rule", f"{rule.name}, from {rule.source}")
+        yield fact("region", _region(of))
         evidence = of.shown(reading.evidence)
-        yield _fact("evidence", _plain(evidence) if evidence else "the region is there")
+        yield fact("evidence", _plain(evidence) if evidence else "the region is there")
     if not of.ended:
-        yield _fact("input box", _box(of))
+        yield fact("input box", _box(of))
     if reading.until is not None:
         when = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(reading.until))
-        yield _fact("until", when)
+        yield fact("until", when)
     yield from _dialog(of)
 
 
@@ -106,12 +104,12 @@ def _dialog(of: Account) -> Iterator[str]:
         mark = ">" if of.options is not None and option is of.options.current else " "
         digit = "" if option.number is None else f"{option.number}. "
         label = f"{mark} {digit}{_plain(of.shown(option.label))}"
-        yield _fact("" if number else "options", label)
+        yield fact("" if number else "options", label)
     if of.policy is None:
         return
-    yield _fact("policy", f"{of.policy}: {_would(of)}")
+    yield fact("policy", f"{of.policy}: {_would(of)}")
     if of.seen.screen.attached and of.policy is not Policy.ASK:
-        yield _fact("", "somebody is attached, and nothing is pressed while they are")
+        yield fact("", "somebody is attached, and nothing is pressed while they are")
 
 
 def _would(of: Account) -> str:
@@ -154,7 +152,8 @@ def _tried(of: Account) -> Iterator[str]:
             found = True
 
 
-def _fact(name: str, text: str) -> str:
+def fact(name: str, text: str) -> str:
+    """Return one line of what is known."""
     return f"{name + ':' if name else '':<11}{text}"
 
 

@@ -16,6 +16,7 @@ WORDS = {
     "session.foreign": ("foreign session", "33"),
     "agent.drifted": ("drifted", "33"),
     "agent.idle": ("idle", "33"),
+    "agent.hooks_failed": ("no hooks", "33"),
     "session.started": ("started", "32"),
     "session.adopted": ("taken up", "32"),
     "session.crashed": ("crashed", "31"),

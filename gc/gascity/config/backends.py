@@ -27,6 +27,8 @@ class Backend:
     """All that is known of a kind of agent. The nameless one is a plain command.
 
     `token_env` and `pass_env` name variables its agents take from the controller's environment.
+    `has_hooks` says that gc can set up hooks for it, `primes_by_hook` that its agents then prime
+    themselves, and `hooks` that they are wanted.
     """
 
     name: str = ""
@@ -38,11 +40,14 @@ class Backend:
     ready_delay_ms: int = 0
     process_names: tuple[str, ...] = ()
     emits_permission_warning: bool = False
-    primes_itself: bool = False
+    primes_itself: bool | None = None
+    hooks: bool = False
     dialogs: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     pass_env: tuple[str, ...] = ()
     token_env: tuple[str, ...] = ()
+    has_hooks: bool = False
+    primes_by_hook: bool = False
 
 
 @functools.cache
@@ -91,11 +96,14 @@ def overlay(below: Backend, hints: Hints) -> Backend:
         emits_permission_warning=_first(
             hints.emits_permission_warning, below.emits_permission_warning
         ),
-        primes_itself=_first(hints.primes_itself, below.primes_itself),
+        primes_itself=below.primes_itself if hints.primes_itself is None else hints.primes_itself,
+        hooks=_first(hints.hooks, below.hooks),
         dialogs={**below.dialogs, **hints.dialogs},
         env={**below.env, **hints.env},
         pass_env=(*below.pass_env, *hints.pass_env),
         token_env=below.token_env,
+        has_hooks=below.has_hooks,
+        primes_by_hook=below.primes_by_hook,
     )
 
 
@@ -108,4 +116,10 @@ def _preset(name: str, fields: Mapping[str, object]) -> Backend:
 
     table = Preset.model_validate(fields)
     made = overlay(Backend(name=name), table)
-    return replace(made, command=table.command, token_env=tuple(table.token_env))
+    return replace(
+        made,
+        command=table.command,
+        token_env=tuple(table.token_env),
+        has_hooks=table.has_hooks,
+        primes_by_hook=table.primes_by_hook,
+    )

@@ -156,6 +156,10 @@ def _entry(
     backend = overlay(backend, table)
     if backend.prompt_mode is PromptMode.FLAG and not backend.prompt_flag:
         report.at((*path, "prompt_mode"), 'prompt_mode "flag" needs a prompt_flag')
+    if backend.hooks and not backend.has_hooks:
+        whose = f"backend {quoted(backend.name)}" if backend.name else "a plain command"
+        at = path if table.hooks else ("providers", backend.name)
+        report.at((*at, "hooks"), f"{whose} has no hooks that gc could set up")
     pool = table.pool
     if pool is not None and pool.max is not None and pool.min > pool.max:
         report.at((*path, "pool", "min"), f"min {pool.min} is more than max {pool.max}")

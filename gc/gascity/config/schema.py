@@ -157,6 +157,7 @@ class Hints(Table):
     process_names: list[Text] | None = None
     emits_permission_warning: bool | None = None
     primes_itself: bool | None = None
+    hooks: bool | None = None
     dialogs: dict[Text, PolicyName] = {}
     env: Env = {}
     pass_env: list[EnvName] = []
@@ -173,6 +174,8 @@ class Preset(BackendTable):
     """A table of `backends.toml`."""
 
     token_env: list[EnvName] = []
+    has_hooks: bool = False
+    primes_by_hook: bool = False
 
 
 class AgentTable(Hints):

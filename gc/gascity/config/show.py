@@ -77,6 +77,7 @@ def _agent(spec: AgentSpec) -> dict[str, object]:
         "prompt": spec.prompt,
         "greets": spec.greets,
         "primes_itself": spec.primes_itself,
+        "hooks": spec.hooks,
         "fingerprint": spec.fingerprint,
         "suspended": spec.suspended,
         "depends_on": list(spec.depends_on),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from gascity.agent import TIMEOUT, Agent, Home
+from gascity.controller.hooking import set_up_hooks
 from gascity.controller.noting import Began, LastWords, Note, NotUp, Up, unheard
 from gascity.controller.parting import KEPT_LINES, PATIENCE, last_words
 from gascity.controller.telling import dialog_event, dialogs_at_start, nudge_event
@@ -140,6 +141,7 @@ class Hands:
         spec = action.spec
         provider = self.providers[spec.provider]
         agent = Agent(spec, provider, self.home)
+        unhooked = set_up_hooks(agent, run) if spec.hooks else ()
         self.note(Began(run, spec, action.why, agent.first_prompt(now), now.timestamp()))
         try:
             agent.start(run, now)
@@ -154,7 +156,8 @@ class Hands:
         if agent.has_steps_after_creation:
             provider.remove_meta(spec.session, STARTING, timeout=TIMEOUT)
         event = Event(EventType.SESSION_STARTED, spec.name, spec.session, run, action.why)
-        return Outcome(action, event, run=run, also=dialogs_at_start(spec, run, provider))
+        also = (*unhooked, *dialogs_at_start(spec, run, provider))
+        return Outcome(action, event, run=run, also=also)
 
     def _stop(self, action: Stop) -> Outcome:
         self.providers[action.provider].stop(

@@ -22,6 +22,7 @@ from gascity.controller.messages import (
     Changed,
     Counted,
     Happened,
+    Heard,
     Leave,
     Looked,
     Message,
@@ -80,7 +81,8 @@ class Controller:
         self.providers: Mapping[str, SessionProvider] = parts.providers
         self.postbox, self.deeds, self.standing = parts.postbox, parts.deeds, parts.standing
         self._chronicle, self._looks, self.alarms = parts.chronicle, parts.looks, parts.alarms
-        self._screens, self._demand = parts.screens, parts.demand
+        self.screens = self._screens = parts.screens
+        self._demand = parts.demand
         self._requests = Requests(self)
         self.reloads = Reloads(origin, self, self._chronicle, self.alarms)
         self._closing = False
@@ -150,11 +152,7 @@ class Controller:
         return 0.0 if self._closing else self._pace.rest()
 
     def _timers(self) -> list[float]:
-        timers = [
-            *self.deeds.timers(),
-            *self._requests.deadlines(),
-            *self.postbox.next_end(),
-        ]
+        timers = [*self.deeds.timers(), *self._requests.deadlines(), *self.postbox.next_end()]
         return timers if self._wake_at is None else [*timers, self._wake_at]
 
     def _mind_the_time(self) -> None:
@@ -184,7 +182,7 @@ class Controller:
                 self._counted(message)
             case Happened(event):
                 self._record([event])
-            case Read():
+            case Read() | Heard():
                 self._screens.take(message)
                 self._news = True
             case Changed() | Unwatched() | Reloaded():

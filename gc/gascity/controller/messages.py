@@ -11,6 +11,7 @@ from gascity.controller.sources import Sign
 from gascity.core.actions import Event
 from gascity.core.model import City
 from gascity.core.observed import Observation, Shown
+from gascity.core.reports import Report
 from gascity.errors import GascityError
 from gascity.session.provider import SessionProvider
 
@@ -62,6 +63,21 @@ class Read:
 
     shown: Mapping[str, Shown]
     without: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The hook of an agent said something; `answer` is told whether it was the agent itself.
+
+    `living_run` is the incarnation that lives, as last seen; `ends` says that the session of the
+    agent's own tool is over.
+    """
+
+    session: str
+    report: Report
+    living_run: str
+    ends: bool
+    answer: Callable[[bool], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,4 +133,4 @@ class Asked:
 
 
 OfFiles = Changed | Unwatched | Reloaded
-Message = Wake | Looked | Acted | Counted | Read | Happened | OfFiles | Leave | Asked
+Message = Wake | Looked | Acted | Counted | Read | Heard | Happened | OfFiles | Leave | Asked

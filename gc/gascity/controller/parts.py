@@ -110,7 +110,7 @@ class Parts:
             self.deeds.occupied_at_the_end() if closing else busy,
             typed_at=self.deeds.typing(),
             starting=self.deeds.starting(),
-            shown=self.screens.shown,
+            shown=self.screens.heard(sessions, now),
             queued={session: one for session, one in queued.items() if session not in unread},
             unread=frozenset(unread),
             looked_at=self.looks.ages(now),

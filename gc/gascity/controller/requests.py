@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from gascity.agent import START_TIMEOUT, TIMEOUT
 from gascity.controller.change_requests import ChangeRequests, Late, Ready, silence, unwritten
+from gascity.controller.hook_requests import HookRequests
 from gascity.controller.message_requests import MessageRequests, specs_of
 from gascity.controller.messages import Answer, Asked
 from gascity.controller.own_requests import OwnRequests
@@ -55,6 +56,7 @@ class Requests:
         self._changes = ChangeRequests(controller, self._wait)
         self._own = OwnRequests(controller, self._wait)
         self._why = WhyRequests(controller, self._wait)
+        self._hooks = HookRequests(controller)
 
     def take(self, asked: Asked) -> None:
         """Answer now, or remember to."""
@@ -69,6 +71,7 @@ class Requests:
             **self._changes.methods,
             **self._own.methods,
             **self._why.methods,
+            **self._hooks.methods,
         }
         method = methods.get(asked.method)
         if method is None:

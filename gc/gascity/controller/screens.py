@@ -16,7 +16,8 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from gascity.controller.messages import Message, Read
+from gascity.controller.hearing import Hearing
+from gascity.controller.messages import Heard, Message, Read
 from gascity.core.model import City, declared
 from gascity.core.observed import Alive, SessionState, Shown
 from gascity.errors import GascityError
@@ -58,7 +59,10 @@ def expected_screens(city: City, sessions: Mapping[str, SessionState]) -> dict[s
 
 
 class Screens:
-    """What the screens of one controller's agents are read as. Used by the loop's thread alone."""
+    """What the screens of one controller's agents are read as. Used by the loop's thread alone.
+
+    `shown` is what the screens say, `heard` what they and the agents' own hooks say together.
+    """
 
     def __init__(self, city: City, reader: ScreenReader) -> None:
         self.shown: Mapping[str, Shown] = {}
@@ -66,11 +70,14 @@ class Screens:
         self._reader = reader
         self._touched: dict[str, float] = {}
         self._without: frozenset[str] = frozenset()
+        self._expected: AbstractSet[str] = frozenset()
+        self.hearing = Hearing()
 
     def expect(self, sessions: Mapping[str, SessionState]) -> set[str]:
         """Say which sessions there are; return those whose screen is still to be read."""
         expected = expected_screens(self._city, sessions)
         self._reader.expect(expected)
+        self._expected = expected.keys()
         return expected.keys() - self.shown.keys() - self._without
 
     def change(self, city: City) -> None:
@@ -86,8 +93,17 @@ class Screens:
         self.shown = {name: one for name, one in self.shown.items() if name != session}
         self._reader.again(session)
 
-    def take(self, read: Read) -> None:
-        """Take what was read, but for what was asked for before its session was touched."""
+    def heard(self, sessions: Mapping[str, SessionState], now: float) -> Mapping[str, Shown]:
+        """Return what agents do by their screens and by their hooks."""
+        with_screens = self._expected - self._without
+        return self.hearing.over(self.shown, sessions, with_screens, now)
+
+    def take(self, read: Read | Heard) -> None:
+        """Take what was said, or read; but for what was asked before its session was touched."""
+        if isinstance(read, Heard):
+            hearing = self.hearing
+            read.answer(hearing.take(read.session, read.report, read.living_run, ends=read.ends))
+            return
         self.shown = {
             name: one
             for name, one in read.shown.items()

@@ -136,6 +136,7 @@ class EventType(StrEnum):
     AGENT_HELD = "agent.held"
     AGENT_DRIFTED = "agent.drifted"
     AGENT_IDLE = "agent.idle"
+    HOOKS_FAILED = "agent.hooks_failed"
     PROVIDER_LOST = "provider.lost"
     PROVIDER_BACK = "provider.back"
     JOURNAL_LOST = "journal.lost"

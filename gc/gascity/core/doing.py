@@ -15,6 +15,7 @@ from gascity.core.memory import AgentMemory
 from gascity.core.model import AgentSpec
 from gascity.core.nudges import QueuedNudge
 from gascity.core.observed import SessionState, Shown
+from gascity.core.reports import HOOK, SETTLED
 from gascity.core.views import State
 from gascity.screens.reading import Kind, Policy, Reading
 
@@ -63,6 +64,8 @@ def doing(
     found = READY if shown is None else _by_screen(spec, state, shown, memory, now)
     if shown is not None and shown.reading.kind is not Kind.DIALOG:
         memory = replace(memory, dialog_tries=0) if memory.dialog_tries else memory
+    if shown is not None and shown.until is not None:
+        found = replace(found, wake_at=min(found.wake_at or shown.until, shown.until))
     if queued is not None and (shown is None or _is_free(shown.reading, now)):
         why = f"message {queued.number} waits for it"
         nudge = Nudge(spec.session, spec.provider, spec.name, queued, why)
@@ -89,8 +92,7 @@ def _by_screen(
         case Kind.WORKING:
             return _working(spec, shown, now)
         case Kind.WAITING:
-            why = f"it waits for a person: {reading.evidence}"
-            return Doing(State.WAITING, why, trouble=Trouble.WAITING, about=reading.rule)
+            return _waiting(shown, now)
         case Kind.AUTH:
             why = f"it is not logged in: {reading.evidence}"
             return Doing(State.AUTH, why, trouble=Trouble.AUTH)
@@ -100,6 +102,18 @@ def _by_screen(
             return _dialog(spec, state, reading, memory)
         case None:
             return _unread(shown, now)
+
+
+def _waiting(shown: Shown, now: float) -> Doing:
+    """A person is told at once of a question that was seen, and a little later of one reported.
+
+    By then the screen was read too: if it knows the question better, it is told of once.
+    """
+    why = f"it waits for a person: {shown.reading.evidence}"
+    told_at = shown.since + SETTLED
+    if shown.reading.rule == HOOK and now < told_at:
+        return Doing(State.WAITING, why, wake_at=told_at)
+    return Doing(State.WAITING, why, trouble=Trouble.WAITING, about=shown.reading.rule)
 
 
 def _working(spec: AgentSpec, shown: Shown, now: float) -> Doing:

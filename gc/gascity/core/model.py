@@ -103,7 +103,8 @@ class AgentSpec:
     says that a beacon is sent even when the prompt is empty. `env` is the declared environment
     only; `pass_env` names what is taken from the controller's. `dialogs` is what to do about
     dialogs, by their names, where that is not what their rules say. `idle_timeout` and
-    `stall_timeout` are 0 where nobody minds.
+    `stall_timeout` are 0 where nobody minds. `hooks` says that the backend's own hooks are set up
+    before it starts.
     """
 
     name: str
@@ -118,6 +119,7 @@ class AgentSpec:
     prompt_flag: str = ""
     greets: bool = False
     primes_itself: bool = False
+    hooks: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
     pass_env: tuple[str, ...] = ()
     fingerprint_extra: Mapping[str, str] = field(default_factory=dict)

@@ -94,7 +94,8 @@ class Shown:
     """What the screen of the incarnation `run` was read as, with the rows at its bottom.
 
     `since` is when the reading became what it is, `still` when the screen last changed; `asked_at`
-    is the monotonic moment at which it was asked for.
+    is the monotonic moment at which it was asked for. `until` is when a reading that comes from a
+    hook has to be looked at again; None for one that comes from the screen.
     """
 
     run: str
@@ -103,6 +104,7 @@ class Shown:
     still: float
     bottom: tuple[str, ...] = ()
     asked_at: float = field(default=0.0, compare=False)
+    until: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

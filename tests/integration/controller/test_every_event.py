@@ -140,6 +140,13 @@ def a_start_that_fails(bench: Bench) -> Running:
     return bench.run(agent("a"))
 
 
+@causes(EventType.HOOKS_FAILED)
+def settings_that_cannot_be_read(bench: Bench) -> Running:
+    (bench.folder / ".claude").mkdir()
+    (bench.folder / ".claude" / "settings.local.json").write_text("{,}")
+    return bench.run(agent("a", backend="claude", hooks=True, work_dir=str(bench.folder)))
+
+
 @causes(EventType.STOP_FAILED)
 def a_stop_that_fails(bench: Bench) -> Running:
     running = bench.run(agent("a"))
