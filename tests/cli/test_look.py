@@ -63,7 +63,7 @@ def the_long_way(city: City, *words: str) -> subprocess.CompletedProcess[str]:
 def test_the_status_document_has_the_promised_keys(quiet: City) -> None:
     document = quiet.status()
 
-    assert list(document) == ["city", "controller", "agents", "foreign"]
+    assert list(document) == ["city", "controller", "agents", "foreign", "alerts"]
     assert document["city"] == "town"
     assert set(document["controller"]) == {"running", "pid", "config_problem", "journal_problem"}
     assert document["controller"]["running"] is True
@@ -75,7 +75,7 @@ def test_the_status_document_has_the_promised_keys(quiet: City) -> None:
 def test_the_status_without_a_controller_has_the_same_keys(city: City) -> None:
     document = city.status()
 
-    assert list(document) == ["city", "controller", "agents", "foreign"]
+    assert list(document) == ["city", "controller", "agents", "foreign", "alerts"]
     problems = {"config_problem": None, "journal_problem": None}
     assert document["controller"] == {"running": False, "pid": None, **problems}
     for agent in document["agents"]:
