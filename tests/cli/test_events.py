@@ -68,7 +68,7 @@ def test_a_person_reads_one_line_an_event_in_order(inside: Inside, past: City) -
     assert len(lines) == 14
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  controller started", lines[0])
     assert lines[1].endswith("  a         started")
-    assert lines[-2].endswith(r"  a         crashed: two lines\x1b[2J 東京")
+    assert lines[-2].endswith(r"  a         crashed: two lines\x1b[2J 東京; d")
     assert lines[-1].endswith("  controller stopped: it got SIGINT")
 
 

@@ -29,11 +29,19 @@ class Diary:
         rooms = [width(visible(name)) for name in names]
         self._room = max([self._room, *(room for room in rooms if room <= WIDEST)])
 
-    def entry(self, at: datetime, kind: str, agent: str, message: str, session: str = "") -> str:
+    def entry(
+        self,
+        at: datetime,
+        kind: str,
+        agent: str,
+        message: str,
+        session: str = "",
+        detail: str = "",
+    ) -> str:
         """Return the line of an event, or two where a day begins; with their ends."""
         self.expect([agent])
         moment = at.strftime("%H:%M:%S" if self._headings else "%Y-%m-%d %H:%M:%S")
-        line = told(moment, kind, agent, message, session=session, room=self._room)
+        line = told(moment, kind, agent, message, session=session, detail=detail, room=self._room)
         if not self._headings or at.date() == self._day:
             return f"{line}\n"
         self._day = at.date()

@@ -146,5 +146,5 @@ def _as_json(event: Mapping[str, object]) -> str:
 
 def _as_told(event: Mapping[str, object], diary: Diary) -> str:
     moment = datetime.fromisoformat(str(event["at"])).astimezone()
-    keys = ("type", "agent", "message", "session")
+    keys = ("type", "agent", "message", "session", "detail")
     return diary.entry(moment, *(str(event.get(key, "")) for key in keys))

@@ -97,7 +97,8 @@ def _tell(diary: Diary, event: Event) -> None:
     if event.type == "controller.started":  # they have been greeted
         return
     now = datetime.now().astimezone()
-    sys.stdout.write(diary.entry(now, event.type, event.agent, event.message, event.session))
+    words = (event.agent, event.message, event.session, event.detail)
+    sys.stdout.write(diary.entry(now, event.type, *words))
     sys.stdout.flush()
 
 

@@ -55,7 +55,14 @@ _BECAUSE = ("it crashed", "the start failed")
 
 
 def told(
-    moment: str, kind: str, agent: str, message: str, *, session: str = "", room: int = 0
+    moment: str,
+    kind: str,
+    agent: str,
+    message: str,
+    *,
+    session: str = "",
+    detail: str = "",
+    room: int = 0,
 ) -> str:
     """Return the line: when, who, what, and why. Names take `room` cells.
 
@@ -63,6 +70,9 @@ def told(
     """
     word, code = WORDS.get(kind, (kind, ""))
     said = visible(" ".join(message.split()))
+    if kind == "session.crashed" and detail:  # what follows
+        joint = " " if detail.startswith("(") else "; "
+        said += joint + visible(" ".join(detail.split()))
     joint = ": "
     if kind == "session.started" and said.startswith(_BECAUSE):
         word, joint = "started again", ", because "

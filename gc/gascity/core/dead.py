@@ -123,23 +123,23 @@ def _quarantined(
 def foretold(
     events: tuple[Event, ...], spec: AgentSpec, memory: AgentMemory, then: Decision, now: float
 ) -> tuple[Event, ...]:
-    """Return the events; a crash among them says what follows, and how often it was so."""
+    """Return the events; the detail of a crash is what follows, and how often it was so."""
     if not any(event.type is EventType.SESSION_CRASHED for event in events):
         return events
     match then.view:
         case AgentView(state=State.BACKOFF, next_at=float(until)):
             left = max(until - now, 0.1)
-            after = f"; starts again in {left:.{0 if left >= 10 else 1}f} s"
+            after = f"starts again in {left:.{0 if left >= 10 else 1}f} s"
         case AgentView(state=State.STARTING) if then.actions:
-            after = "; starts again at once"
+            after = "starts again at once"
         case _:  # what it waits for is an event of its own, or shown
             after = ""
     count = len(restarts.recent(memory.restarts, spec.restarts.window, now)) + 1
     window = spec.restarts.window
     within = "this hour" if window == HOUR else f"within {window:g} s"
-    often = f" ({_ordinal(count)} time {within})" if count > 1 else ""
+    often = f"({_ordinal(count)} time {within})" if count > 1 else ""
     return tuple(
-        replace(event, message=f"{event.message}{after}{often}")
+        replace(event, detail=f"{after} {often}".strip())
         if event.type is EventType.SESSION_CRASHED
         else event
         for event in events

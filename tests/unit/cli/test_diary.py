@@ -22,7 +22,9 @@ def test_a_day_begins_with_a_heading() -> None:
 
     lines = [
         diary.entry(NOON, "session.started", "a", "wanted by the city"),
-        diary.entry(NOON, "session.crashed", "a", "exited with status 1; starts again at once"),
+        diary.entry(
+            NOON, "session.crashed", "a", "exited with status 1", "", "starts again at once"
+        ),
         diary.entry(NOON + timedelta(days=1), "controller.stopped", "", "it got SIGINT"),
     ]
 
@@ -31,6 +33,16 @@ def test_a_day_begins_with_a_heading() -> None:
         "12:00:01  a  crashed: exited with status 1; starts again at once\n",
         "Monday, 2026-03-02\n12:00:01  controller stopped: it got SIGINT\n",
     ]
+
+
+def test_a_crash_says_what_follows_and_how_often_it_was_so() -> None:
+    end, often = "exited with status 1", "(4th time this hour)"
+
+    assert (
+        told("now", "session.crashed", "a", end, detail=often) == f"now  a  crashed: {end} {often}"
+    )
+    assert told("now", "session.crashed", "a", end) == f"now  a  crashed: {end}"
+    assert told("now", "dialog.answered", "a", end, detail="a screen") == f"now  a  dialog: {end}"
 
 
 def test_today_needs_no_heading_and_tomorrow_does() -> None:
