@@ -12,8 +12,8 @@ from datetime import datetime
 from gascity.core.beacon import beacon
 from gascity.core.environment import agent_environment
 from gascity.core.fingerprint import canonical
-from gascity.core.launch import declared_command, launch_command
-from gascity.core.model import AgentSpec, SessionConfig
+from gascity.core.launch import declared_command, first_prompt, launch_command
+from gascity.core.model import AgentSpec, PromptMode, SessionConfig
 from gascity.core.observed import (
     AGENT,
     BACKEND,
@@ -101,13 +101,22 @@ class Agent:
         """Return the last lines it showed."""
         return self.provider.peek(self.session_name, lines, timeout=TIMEOUT)
 
+    def first_prompt(self, when: datetime) -> str:
+        """Return what an incarnation that starts `when` is told first; empty if nothing is."""
+        if self.spec.prompt_mode is PromptMode.NONE:
+            return ""
+        return first_prompt(self.spec, self._greeting(when))
+
+    def _greeting(self, when: datetime) -> str:
+        return beacon(self.home.city, self.spec.name, when, prime=not self.spec.primes_itself)
+
     def session_config(self, run: str, when: datetime) -> SessionConfig:
         """Return all the provider needs to start the incarnation `run`."""
         spec = self.spec
         declared = declared_command(
             spec.base_command, spec.prompt, spec.prompt_mode, spec.prompt_flag
         )
-        greeting = beacon(self.home.city, spec.name, when, prime=not spec.primes_itself)
+        greeting = self._greeting(when)
         return SessionConfig(
             command=launch_command(spec, greeting),
             work_dir=spec.work_dir,

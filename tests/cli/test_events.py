@@ -67,8 +67,8 @@ def test_a_person_reads_one_line_an_event_in_order(inside: Inside, past: City) -
     lines = done.stdout.splitlines()
     assert len(lines) == 14
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  controller started", lines[0])
-    assert lines[1].endswith("  a  started")
-    assert lines[-2].endswith(r"  a  crashed  two lines\x1b[2J 東京")
+    assert lines[1].endswith("  a         started")
+    assert lines[-2].endswith(r"  a         crashed: two lines\x1b[2J 東京")
     assert lines[-1].endswith("  controller stopped: it got SIGINT")
 
 
@@ -205,7 +205,7 @@ def test_a_type_of_a_newer_gc_is_shown_by_its_name(inside: Inside, past: City) -
     journal.close()
     ask = ["-C", str(past.folder), "events"]
 
-    assert inside(*ask, "-n", "1").stdout.endswith("  a  moon.landed  softly\n")
+    assert inside(*ask, "-n", "1").stdout.endswith("  a  moon.landed: softly\n")
     assert numbers(inside(*ask, "--json", "--type", "moon").stdout) == [15]
 
 

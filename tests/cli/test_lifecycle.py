@@ -59,8 +59,8 @@ def test_the_foreground_tells_what_it_does(city: City) -> None:
         "town: a, b, c\nsessions live in subprocess\n"
         "Ctrl-C leaves the agents running; `gc stop` ends them\n"
     )
-    assert said.count("started  wanted by the city") == 3
-    assert said.count("stopped  the city is being stopped") == 3
+    assert said.count("started: wanted by the city") == 3
+    assert said.count("stopped: the city is being stopped") == 3
     assert said.endswith("controller stopped: the city was stopped\n")
     assert "\x1b" not in said
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from gascity.testing.eventually import eventually
 
 KEYS = (
     "name session provider state reason pid run since restarts failures requests fingerprint"
-    " drift attached next_at"
+    " drift attached next_at state_since next"
 )
 LONG_WAY = "import sys; from gascity.cli.commands import app; sys.exit(app(standalone_mode=False))"
 
@@ -62,7 +63,7 @@ def the_long_way(city: City, *words: str) -> subprocess.CompletedProcess[str]:
 def test_the_status_document_has_the_promised_keys(quiet: City) -> None:
     document = quiet.status()
 
-    assert list(document) == ["city", "controller", "agents", "foreign"]
+    assert list(document) == ["city", "controller", "agents", "foreign", "alerts"]
     assert document["city"] == "town"
     assert set(document["controller"]) == {"running", "pid", "config_problem", "journal_problem"}
     assert document["controller"]["running"] is True
@@ -74,7 +75,7 @@ def test_the_status_document_has_the_promised_keys(quiet: City) -> None:
 def test_the_status_without_a_controller_has_the_same_keys(city: City) -> None:
     document = city.status()
 
-    assert list(document) == ["city", "controller", "agents", "foreign"]
+    assert list(document) == ["city", "controller", "agents", "foreign", "alerts"]
     problems = {"config_problem": None, "journal_problem": None}
     assert document["controller"] == {"running": False, "pid": None, **problems}
     for agent in document["agents"]:
@@ -86,8 +87,8 @@ def test_the_status_table_tells_the_same_as_the_document(quiet: City) -> None:
     lines = quiet.ok("status").splitlines()
     pids = quiet.pids()
 
-    assert lines[0] == f"town: 4 of 4 agents up, controller {quiet.controller()}"
-    assert " ".join(lines[1].split()) == "AGENT STATE PID SINCE RESTARTS PROVIDER REASON"
+    assert lines[0] == f"town: 4 agents: 4 ready; controller {quiet.controller()}"
+    assert " ".join(lines[1].split()) == "AGENT STATE PID SINCE RESTARTS PROVIDER REASON NEXT"
     assert [line.split()[:3] for line in lines[2:]] == [
         [name, "ready", str(pid)] for name, pid in pids.items()
     ]
@@ -134,6 +135,24 @@ def test_a_terminal_gets_colours_unless_the_user_wants_none(quiet: City) -> None
     assert "talker" in shown
     assert "\x1b[3" not in plain
     assert "talker" in plain
+
+
+def test_a_terminal_gets_signs_where_its_locale_has_them(quiet: City) -> None:
+    shown = on_a_terminal(quiet, "status", LANG="C.UTF-8", LC_ALL="C.UTF-8")
+    plain = on_a_terminal(quiet, "status", LANG="C", LC_ALL="")
+
+    assert "○ ready" in shown
+    assert "o ready" in plain
+    assert plain.isascii()
+
+
+def test_a_table_on_a_terminal_needs_no_library(quiet: City) -> None:
+    """Loading rich, or the command line, takes longer than all the rest."""
+    loaded = on_a_terminal(quiet, "status", PYTHONPROFILEIMPORTTIME="1")
+
+    assert "talker" in loaded
+    assert "gascity.cli.board" in loaded
+    assert not re.search(r"\| +(rich|typer)\b", loaded)
 
 
 @pytest.mark.parametrize("words", [["status"], ["plan"], ["doctor"], ["peek", "a"], ["--help"]])

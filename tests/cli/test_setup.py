@@ -146,6 +146,26 @@ def test_doctor_finds_a_command_that_is_missing(make_city: MakeCity) -> None:
     ]
 
 
+def test_doctor_looks_at_the_ways_to_tell_a_person(make_city: MakeCity, tmp_path: Path) -> None:
+    keys = 'webhook_env = "HOOK"\napprise_env = "WHERE"\ndesktop = true\n'
+    city = make_city(f"{HEAD}\n[alerts]\n{keys}{SLEEPERS}")
+    program = tmp_path / "bin" / "notify-send"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    path = f"{program.parent}:{city.environment()['PATH']}"
+    bad = city.gc("doctor", env={"HOOK": "http://hunter2"})
+    good = city.gc("doctor", env={"HOOK": "http://hunter2", "WHERE": "x://", "PATH": path})
+
+    assert bad.returncode == 3
+    assert "ok    alerts webhook_env: the variable HOOK is set\n" in bad.stdout
+    assert "FAIL  alerts apprise_env: the variable WHERE is not set here\n" in bad.stdout
+    assert "ok    alerts apprise: installed\n" in bad.stdout
+    assert good.returncode == 0
+    assert f"ok    alerts desktop: {program}\n" in good.stdout
+    assert "hunter2" not in bad.stdout + good.stdout
+
+
 def test_doctor_writes_where_the_state_is_kept(
     city: City, inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:

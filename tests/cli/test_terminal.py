@@ -139,8 +139,8 @@ def terminal(city: Path) -> Iterator[Terminal]:
 def test_a_person_starts_looks_attaches_detaches_and_stops(terminal: Terminal) -> None:
     terminal.run("gc start --detach")
     terminal.shows("sessions live in tmux")
-    terminal.run("clear; until gc status | grep '2 of 2 agents up'; do sleep 0.1; done")
-    terminal.shows("2 of 2 agents up, controller")
+    terminal.run("clear; until gc status | grep '2 agents: 2 ready'; do sleep 0.1; done")
+    terminal.shows("2 agents: 2 ready; controller")
 
     terminal.run("clear; gc peek mayor")
     assert "Gas City demo agent" in terminal.shows("> ")

@@ -76,7 +76,7 @@ def test_a_quarantine_is_told_with_its_times_and_the_way_out(troubled: City) -> 
     assert "restarts:      1 of 1 within 1h" in told
     past = lines[lines.index("how it came to this:") + 1 :]
     assert len(past) == 5
-    assert any(line.endswith("crashed  exited with status 3") for line in past)
+    assert any("crashed: exited with status 3" in line for line in past)
 
 
 def test_the_document_has_the_promised_keys(troubled: City) -> None:
@@ -101,6 +101,13 @@ def test_the_document_has_the_promised_keys(troubled: City) -> None:
 )
 def test_the_cause_is_one_sentence(troubled: City, name: str, sentence: str) -> None:
     assert troubled.ok("why", name).splitlines()[1] == f"  {sentence}"
+
+
+def test_messages_that_wait_are_counted(troubled: City) -> None:
+    troubled.ok("nudge", "off", "--queue", "look at the harbour")
+    facts = json.loads(troubled.ok("why", "off", "--json"))["inputs"]
+
+    assert facts["messages"] == "1 in the queue; `gc nudges` shows them"
 
 
 def test_a_plan_tells_what_waits(troubled: City) -> None:

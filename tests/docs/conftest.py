@@ -34,6 +34,7 @@ LOOKS = (
     "gc events",
     "gc health",
     "gc metrics",
+    "gc runs",
     "grep",
 )
 LIMIT = 30.0

@@ -108,7 +108,7 @@ def test_the_quick_commands_do_not_load_the_command_line(tmp_path: Path) -> None
         check=True,
     )
 
-    assert "1 agents up" in done.stdout
+    assert "1 agent: " in done.stdout
     assert not set(done.stderr.split()) & {"typer", "rich", "libtmux", "kubernetes"}
 
 

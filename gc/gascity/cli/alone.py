@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 
 from gascity.agent import TIMEOUT
 from gascity.cli.city import Here, remembered
+from gascity.cli.lastly import parting_words, write_down
 from gascity.controller.alarms import alert_document, muted_agents
 from gascity.controller.lock import CityLock
 from gascity.controller.observe import look, seen_sessions
 from gascity.controller.opening import open_providers
 from gascity.controller.place import Place
-from gascity.controller.status import status_document
+from gascity.controller.status import NOBODY, status_document
 from gascity.core import by_hand
 from gascity.core.actions import Event, EventType
 from gascity.core.case import Case, Scene, cases
@@ -108,8 +109,7 @@ def _unkept(case: Case) -> AgentView:
     """Return how an agent stands when nobody keeps it: nothing is started or replaced."""
     if not case.due:
         return case.view
-    nobody = "no controller runs"
-    why = nobody if case.view.state is State.STOPPED else f"{case.view.reason}; {nobody}"
+    why = NOBODY if case.view.state is State.STOPPED else f"{case.view.reason}; {NOBODY}"
     return replace(case.view, reason=why)
 
 
@@ -151,7 +151,9 @@ def _end_all(city: City, providers: Mapping[str, SessionProvider]) -> list[str]:
     mine = _mine(city, _observe(city, providers))
     # Those that are not seen may have left processes when their backend was killed.
     unseen = [(spec.provider, spec.session) for spec in declared(city.desired)]
+    partings = parting_words(city, providers, mine)
     _stop_all(city, providers, [*unseen, *((name, state.name) for name, state in mine)])
+    write_down(Place(city.root).runs, partings, "stopped with `gc stop`, without a controller")
     return [state.name for _, state in mine]
 
 
@@ -176,7 +178,9 @@ def stop_agents(here: Here, specs: Sequence[AgentSpec]) -> None:
         journal.record(time.time(), events, memory)
         wanted = {spec.session for spec in specs}
         mine = [(p, s) for p, s in _mine(city, _observe(city, providers)) if s.name in wanted]
+        partings = parting_words(city, providers, mine)
         _stop_all(city, providers, [(name, state.name) for name, state in mine])
+        write_down(Place(city.root).runs, partings, HELD)
         for _, state in mine:
             memory = after_stop(memory, state.name)
         journal.record(time.time(), [], memory)

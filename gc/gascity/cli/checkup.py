@@ -38,7 +38,7 @@ def checkup(here: Here) -> list[Finding]:
         return [*findings, Finding("city file", fine=False, says=problem.message.splitlines()[0])]
     findings.append(Finding("city file", fine=True, says=here.city_file))
     findings += [_folder(here, city), *_journal(here)]
-    findings += [*_providers(city), *_commands(city), _controller(here)]
+    findings += [*_providers(city), *_commands(city), *_alerts(city), _controller(here)]
     return [*findings, *_service(city)]
 
 
@@ -121,6 +121,26 @@ def _program(command: str) -> str:
         if "=" not in word:
             return "" if word in {"if", "for", "while", "{", "(", "!", "exec", "cd"} else word
     return ""
+
+
+def _alerts(city: City) -> Iterator[Finding]:
+    """Look whether the ways to tell a person can work here; tell nobody."""
+    from importlib.util import find_spec
+
+    alerts = city.alerts
+    for key, name in (("webhook_env", alerts.webhook_env), ("apprise_env", alerts.apprise_env)):
+        if name:
+            there = bool(os.environ.get(name, "").strip())
+            says = f"the variable {name} is {'set' if there else 'not set here'}"
+            yield Finding(f"alerts {key}", there, says)
+    if alerts.apprise or alerts.apprise_env:
+        there = find_spec("apprise") is not None
+        says = "installed" if there else "not installed; `pip install 'gascity[alerts]'` brings it"
+        yield Finding("alerts apprise", there, says)
+    if alerts.desktop:
+        program = "osascript" if sys.platform == "darwin" else "notify-send"
+        found = shutil.which(program)
+        yield Finding("alerts desktop", found is not None, found or f"{program} is not installed")
 
 
 def _controller(here: Here) -> Finding:

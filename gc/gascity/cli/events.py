@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gascity.cli.city import Here
+from gascity.cli.diary import Diary
 from gascity.cli.options import complete_agents, complete_types
-from gascity.cli.telling import told
 from gascity.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -80,13 +80,15 @@ def events(
     after = start if isinstance(start, int) else 0
     count = lines if lines is not None else 0 if since else LINES
 
+    diary = Diary(headings=sys.stdout.isatty())
+
     def show(event: Mapping[str, object]) -> None:
-        _show(event, as_json=as_json)
+        sys.stdout.write(_as_json(event) if as_json else _as_told(event, diary))
 
     with _log(os.path.join(here.state, "city.db")) as log:
         moment = start if isinstance(start, float) else None
         wanted = wanted_events(here, types or (), agents or (), moment, log)
-        upto, shown = (0, 0) if log is None else _past(log, wanted, after, count, show)
+        upto, shown = (0, 0) if log is None else _past(log, wanted, after, count, show, diary)
         if not (follow or as_json or shown):
             typer.echo("no such events" if upto else "no events yet")
     if follow:
@@ -117,6 +119,7 @@ def _past(
     after: int,
     count: int,
     show: Callable[[Mapping[str, object]], None],
+    diary: Diary,
 ) -> tuple[int, int]:
     """Show what there is; return the number up to which all was seen, and how many were shown."""
     from gascity.cli.following import gone
@@ -130,17 +133,18 @@ def _past(
             raise UsageError(f"there was no event {after} yet", hint=last)
         if after and page.misses:
             sys.stderr.write(gone(page.after, page.first) + "\n")
+        diary.expect({entry.agent for entry in page.entries})
         for entry in page.entries:
             show(document(entry))
         upto, shown = page.upto, shown + len(page.entries)
     return upto, shown
 
 
-def _show(event: Mapping[str, object], *, as_json: bool) -> None:
-    """Print one event, for a person or for a program."""
-    if as_json:
-        sys.stdout.write(json.dumps(event, ensure_ascii=False) + "\n")
-        return
-    moment = datetime.fromisoformat(str(event["at"])).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    kind, agent, message = (str(event.get(key, "")) for key in ("type", "agent", "message"))
-    sys.stdout.write(told(moment, kind, agent, message) + "\n")
+def _as_json(event: Mapping[str, object]) -> str:
+    return json.dumps(event, ensure_ascii=False) + "\n"
+
+
+def _as_told(event: Mapping[str, object], diary: Diary) -> str:
+    moment = datetime.fromisoformat(str(event["at"])).astimezone()
+    keys = ("type", "agent", "message", "session")
+    return diary.entry(moment, *(str(event.get(key, "")) for key in keys))

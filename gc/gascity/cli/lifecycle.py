@@ -6,6 +6,8 @@ import os
 import signal
 import sys
 import time
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,10 +17,10 @@ from gascity.cli.city import Here, find_agents, names_meant
 from gascity.cli.detach import start_detached
 from gascity.cli.options import AgentNames, AsJson, complete_agents
 from gascity.cli.quick import STOP_TIMEOUT, print_stopped
-from gascity.cli.telling import told
 from gascity.errors import CityHeld, Exit, HungUp, NotRunning
 
 if TYPE_CHECKING:
+    from gascity.cli.diary import Diary
     from gascity.core.actions import Event
     from gascity.core.model import City
 
@@ -56,19 +58,22 @@ def start(
 
 
 def _foreground(here: Here) -> int:
+    from gascity.cli.diary import Diary
     from gascity.controller.daemon import run_city
     from gascity.service.notify import Listener
 
     manager = Listener()
+    diary = Diary(headings=True, today=datetime.now().astimezone().date())
 
     def ready(city: City) -> None:
+        diary.expect([spec.name for spec in city.desired.agents])
         _greet(city)
         try:
             manager.ready(f"keeps the city {city.name}")
         except OSError as problem:
             sys.stderr.write(f"warning: systemd was not told of the start: {problem.strerror}\n")
 
-    run_city(Path(here.city_file), report=_tell, ready=ready)
+    run_city(Path(here.city_file), report=partial(_tell, diary), ready=ready)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(Exit.OK)  # a call that is stuck in a worker must not keep the process alive
@@ -87,12 +92,12 @@ def _greet(city: City) -> None:
     sys.stdout.flush()
 
 
-def _tell(event: Event) -> None:
+def _tell(diary: Diary, event: Event) -> None:
     """Print one event for a person who watches."""
     if event.type == "controller.started":  # they have been greeted
         return
-    moment = time.strftime("%H:%M:%S")
-    sys.stdout.write(told(moment, event.type, event.agent, event.message) + "\n")
+    now = datetime.now().astimezone()
+    sys.stdout.write(diary.entry(now, event.type, event.agent, event.message, event.session))
     sys.stdout.flush()
 
 

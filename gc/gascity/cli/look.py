@@ -23,9 +23,20 @@ def register(app: typer.Typer) -> None:
     app.command()(peek)
 
 
-def status(context: typer.Context, as_json: AsJson = False) -> int:
-    """Show how every agent stands."""
+def status(
+    context: typer.Context,
+    follow: Annotated[
+        bool,
+        typer.Option("--watch", "-w", help="Go on showing it as it is, until q or Ctrl-C."),
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Show how every agent stands, those that need a person first."""
     here: Here = context.obj
+    if follow:
+        from gascity.cli.watching import watch, watch_as_json
+
+        return watch_as_json(here) if as_json else watch(here)
     try:
         document = here.ask("status", {}, timeout=STATUS_TIMEOUT)
     except NotRunning:
@@ -54,7 +65,8 @@ def peek(
     """Show the last lines of an agent; also after it crashed."""
     from gascity.agent import TIMEOUT
 
-    spec, provider = reach(context.obj, agent)
+    here: Here = context.obj
+    spec, provider = reach(here, agent)
 
     def read(count: int) -> str:
         return provider.peek(spec.session, count, timeout=TIMEOUT, colours=colours)
@@ -63,13 +75,21 @@ def peek(
     try:
         text = read(kept)
     except SessionNotFound as problem:
-        raise NotRunning(f"{spec.name} is not running", hint="`gc status` tells why") from problem
+        raise NotRunning(f"{spec.name} is not running", hint=_hint(here, spec.name)) from problem
     shown = "".join(text.splitlines(keepends=True)[-lines:])
     if follow:
         _follow(shown, text, read, kept)
     elif shown:
         sys.stdout.write(shown if shown.endswith("\n") else shown + "\n")
     return Exit.OK
+
+
+def _hint(here: Here, agent: str) -> str:
+    from gascity.cli.records import runs_of
+
+    known = next(runs_of(here, [agent]), None) is not None
+    also = f", `gc runs {agent}` what it showed last" if known else ""
+    return f"`gc status` tells why{also}"
 
 
 FOLLOWED = 500  # lines compared from one look to the next; more than come in between

@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Sequence
 
-from gascity.cli import render
 from gascity.cli.ask import ask_controller
 from gascity.config.find import find_city
 from gascity.errors import Exit, GascityError, HungUp, NotRunning, RemoteError, explain
@@ -28,7 +28,7 @@ def answer(words: Sequence[str]) -> int | None:
     match rest:
         case ["status", "--json"]:
             return _status(folder, as_json=True)
-        case ["status"] if not sys.stdout.isatty():
+        case ["status"]:
             return _status(folder, as_json=False)
         case ["stop"]:
             return _stop(folder)
@@ -74,10 +74,20 @@ def print_status(document: dict[str, object], *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
         return
-    headline, rows = render.status_rows(document)
-    sys.stdout.write(headline + "\n" + render.troubles(document))
-    render.table(render.STATUS_COLUMNS, rows, state=render.STATE_COLUMN)
-    sys.stdout.write(render.strangers(document))
+    now = time.time()
+    if sys.stdout.isatty():
+        from gascity.cli.board import Style, drawn, terminal_size
+
+        shown = drawn(document, terminal_size()[0], now, Style.of_this_terminal())
+        sys.stdout.write("".join(line + "\n" for line in shown.lines()))
+        return
+    from gascity.cli import overview, render
+
+    rows = overview.plain_rows(overview.agents_of(document), now)
+    lines = [overview.headline(document), *overview.troubles(document)]
+    sys.stdout.write("".join(line + "\n" for line in lines))
+    sys.stdout.write(render.plain(overview.COLUMNS, rows))
+    sys.stdout.write("".join(line + "\n" for line in overview.strangers(document)))
 
 
 def _stop(folder: str) -> int | None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+
+from gascity.cli.cells import padded, width
 
 COLOURS = {
     "ready": "green",
@@ -30,6 +31,9 @@ COLOURS = {
     "pending": "yellow",
     "sending": "cyan",
     "submitted": "green",
+    "running": "green",
+    "completed": "dim",
+    "failed": "red",
     "unverified": "red",
     "expired": "red",
     "cancelled": "dim",
@@ -63,72 +67,12 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, state: int =
 def plain(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return the table as aligned columns, nothing after the last cell."""
     lines = [list(columns), *([_one_line(cell) for cell in row] for row in rows)]
-    widths = [max(len(line[number]) for line in lines) for number in range(len(columns))]
+    rooms = [max(width(line[number]) for line in lines) for number in range(len(columns))]
     return "".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        "  ".join(padded(cell, room) for cell, room in zip(line, rooms, strict=True)).rstrip()
         + "\n"
         for line in lines
     )
-
-
-def status_rows(document: Mapping[str, object]) -> tuple[str, list[list[str]]]:
-    """Return the headline and the table of a status document."""
-    controller = document["controller"]
-    agents = document["agents"]
-    if not isinstance(controller, dict) or not isinstance(agents, list):
-        raise TypeError("not a status document")
-    running = f"controller {controller['pid']}" if controller["running"] else "no controller runs"
-    down = ("starting", "stopped", "suspended", "backoff", "quarantined", "unknown", "blocked")
-    up = sum(1 for agent in agents if agent["state"] not in down)
-    headline = f"{document['city']}: {up} of {len(agents)} agents up, {running}"
-    return headline, [_status_row(agent) for agent in agents]
-
-
-def troubles(document: Mapping[str, object]) -> str:
-    """Return a line for each trouble of the controller: an older city, a lost journal."""
-    controller = document["controller"]
-    if not isinstance(controller, dict):
-        return ""
-    said = {
-        "config_problem": "the city file is refused, an older city runs",
-        "journal_problem": "what happens is not written down",
-    }
-    lines = [
-        f"{words}: {_one_line(controller[key])}\n"
-        for key, words in said.items()
-        if controller.get(key)
-    ]
-    return "".join(lines)
-
-
-def strangers(document: Mapping[str, object]) -> str:
-    """Return the line that names sessions which look like ours and are not, if there are any."""
-    found = document.get("foreign")
-    names = [str(one["session"]) for one in found] if isinstance(found, list) else []
-    if not names:
-        return ""
-    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    return f"not made by this city, and left alone: {shown}\n"
-
-
-STATUS_COLUMNS = ("AGENT", "STATE", "PID", "SINCE", "RESTARTS", "PROVIDER", "REASON")
-STATE_COLUMN = 1
-
-
-def _status_row(agent: Mapping[str, object]) -> list[str]:
-    since, next_at = agent["since"], agent["next_at"]
-    reason = str(agent["reason"])
-    if isinstance(next_at, int | float):
-        reason = f"{reason} (in {ago(next_at - time.time())})".strip()
-    return [
-        str(agent["name"]),
-        str(agent["state"]),
-        "-" if agent["pid"] is None else str(agent["pid"]),
-        ago(time.time() - since) if isinstance(since, int | float) else "-",
-        str(agent["restarts"]),
-        str(agent["provider"]),
-        reason,
-    ]
 
 
 def ago(seconds: float) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from gascity.cli import render
+from gascity.cli.cells import padded
+from gascity.config.problems import visible
 
 WORDS = {
     "controller.started": ("controller started", "32"),
     "controller.stopped": ("controller stopped", "33"),
-    "controller.slow": ("slow", "31"),
+    "controller.slow": ("controller slow", "31"),
     "city.reloaded": ("city file read", "32"),
     "city.rejected": ("city file refused", "31"),
     "city.braked": ("mass death", "31"),
@@ -30,6 +32,7 @@ WORDS = {
     "provider.lost": ("provider lost", "31"),
     "provider.back": ("provider back", "32"),
     "journal.lost": ("journal lost", "31"),
+    "runs.lost": ("records lost", "31"),
     "alert.raised": ("alert", "31"),
     "alert.resolved": ("alert over", "32"),
     "alert.undelivered": ("alert lost", "31"),
@@ -48,13 +51,22 @@ WORDS = {
 """What each type of event is called, and its colour."""
 
 
-def told(moment: str, kind: str, agent: str, message: str) -> str:
-    """Return the line; a type that this gc does not know is told by its name."""
-    from gascity.config.problems import visible
+_BECAUSE = ("it crashed", "the start failed")
 
+
+def told(
+    moment: str, kind: str, agent: str, message: str, *, session: str = "", room: int = 0
+) -> str:
+    """Return the line: when, who, what, and why. Names take `room` cells.
+
+    A type that this gc does not know is told by its name.
+    """
     word, code = WORDS.get(kind, (kind, ""))
-    what = render.colour(word, code) if code else visible(word)
     said = visible(" ".join(message.split()))
-    if kind == "controller.stopped" and said:
-        return f"{moment}  {what}: {said}"
-    return "  ".join(part for part in (moment, visible(agent), what, said) if part)
+    joint = ": "
+    if kind == "session.started" and said.startswith(_BECAUSE):
+        word, joint = "started again", ", because "
+    what = render.colour(word, code) if code else visible(word)
+    who = visible(agent or (session if kind == "session.foreign" else ""))
+    parts = (moment, padded(who, room) if who else "", f"{what}{joint}{said}" if said else what)
+    return "  ".join(part for part in parts if part)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from gascity.core.moments import span, told
+from gascity.core.moments import told
+from gascity.core.spans import span
 
 SOON = 60.0  # seconds within which the seconds of a clock matter
 

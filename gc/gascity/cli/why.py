@@ -11,8 +11,9 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -46,7 +47,9 @@ def why(context: typer.Context, agent: AgentName, as_json: AsJson = False) -> in
     except NotRunning:
         found = _alone(here, agent)
     told = _spoken(found, time.time())
-    told["events"] = _events(here, str(told["name"]))
+    past = _past(here, str(told["name"]))
+    told["inputs"] = {**told["inputs"], **past.facts}
+    told["events"] = past.events
     if as_json:
         typer.echo(json.dumps(told, indent=2, ensure_ascii=False))
     else:
@@ -100,11 +103,11 @@ def _discreet(here: Here, found: Why) -> Why:
     return found.spoken(lambda text: conceal(text, secrets))
 
 
-def _spoken(found: Document, now: float) -> Document:
+def _spoken(found: Document, now: float) -> dict[str, Any]:
     """Return the account with times for people in its sentences, and its facts by name."""
     from gascity.cli.times import with_times
 
-    told = dict(found)
+    told: dict[str, Any] = dict(found)  # Any: what a controller of another version may say
     for key in ("cause", "waits_for"):
         told[key] = with_times(str(found[key]), now)
     facts, notes = found["inputs"], found["notes"]
@@ -114,11 +117,19 @@ def _spoken(found: Document, now: float) -> Document:
     return told
 
 
-def _events(here: Here, name: str) -> list[Document]:
-    """Return the last events of an agent; none where the journal cannot be read."""
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """What the journal knows of an agent: its last events, and facts that are kept there."""
+
+    events: list[Document] = field(default_factory=list)
+    facts: dict[str, str] = field(default_factory=dict)
+
+
+def _past(here: Here, name: str) -> _Past:
+    """Return what the journal knows of an agent; nothing where it cannot be read."""
     path = os.path.join(here.state, "city.db")
     if not os.path.exists(path):
-        return []
+        return _Past()
     from gascity.controller.feed import document
     from gascity.journal.events import Wanted
     from gascity.journal.store import Journal
@@ -127,12 +138,14 @@ def _events(here: Here, name: str) -> list[Document]:
         journal = Journal(path, patience=PATIENCE)
         try:
             page = journal.events.newest(EVENTS, Wanted(agents=(name,)))
+            waiting = sum(nudge.agent == name for nudge in journal.nudges.open())
         finally:
             journal.close()
     except GascityError as problem:
         sys.stderr.write(f"warning: {problem.message}\n")
-        return []
-    return [document(entry) for entry in page.entries]
+        return _Past()
+    facts = {"messages": f"{waiting} in the queue; `gc nudges` shows them"} if waiting else {}
+    return _Past([document(entry) for entry in page.entries], facts)
 
 
 def _lines(told: Document, now: float) -> Iterator[str]:

@@ -237,6 +237,7 @@ class DaemonTable(Table):
     tick_budget: Duration = 0.5
     keep_events: Interval = 30 * 86400.0
     keep_megabytes: Annotated[int, Field(ge=1, le=100_000)] = 256
+    keep_runs: Annotated[int, Field(ge=1, le=100_000)] = 50
 
 
 class AlertsTable(Table):

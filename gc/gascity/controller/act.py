@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from gascity.agent import TIMEOUT, Agent, Home
 from gascity.controller.hooking import set_up_hooks
+from gascity.controller.noting import Began, LastWords, Note, NotUp, Up, unheard
+from gascity.controller.parting import KEPT_LINES, PATIENCE, last_words
 from gascity.controller.telling import dialog_event, dialogs_at_start, nudge_event
 from gascity.core.actions import (
     Dismiss,
@@ -31,7 +33,6 @@ from gascity.session.answering import answer_dialog
 from gascity.session.provider import Delivery, Receipt, SessionProvider
 from gascity.session.readiness import record
 
-KEPT_LINES = 200
 DELIVERY_TIMEOUT = 30.0
 
 
@@ -54,20 +55,24 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Hands:
-    """What acting needs: the providers, the agents' home, patience, and a place for last words."""
+    """What acting needs: the providers, the agents' home, patience, and who notes what happens.
+
+    `runs_folder` is where that is kept.
+    """
 
     providers: Mapping[str, SessionProvider]
     home: Home
     grace: float
     runs_folder: str
     screens: RuleBook = field(default_factory=RuleBook)
+    note: Callable[[Note], None] = unheard
 
     def carry_out(
         self, actions: Sequence[SessionAction], no_more_starts: Callable[[], bool]
     ) -> list[Outcome]:
         """Do one session's actions in order; after one that fails the rest is left undone."""
-        ended = next((a for a in actions if isinstance(a, Start) and a.ended_run), None)
-        words = self._last_words(ended) if ended and not self._kept_by_provider(actions) else ""
+        first, ended = actions[0], _ended_run(actions[0])
+        words = "" if not ended or self._kept_by_provider(first) else self._last_words(first)
         outcomes: list[Outcome] = []
         for action in actions:
             if isinstance(action, Start) and no_more_starts():
@@ -75,14 +80,19 @@ class Hands:
             outcomes.append(self._do(action))
             if outcomes[-1].failure:
                 break
-        if ended is not None:  # in the end: an agent is down meanwhile
-            self._keep(ended, words)
+        if ended and outcomes:  # in the end: an agent is down meanwhile
+            if not words and self._kept_by_provider(first):
+                words = self.providers[first.provider].previous_output(first.session, KEPT_LINES)
+            self.note(LastWords(ended, _agent_of(first), words))
         return outcomes
 
     def stop_together(self, stops: Sequence[Stop]) -> list[Outcome]:
         """End several sessions of one provider at once; each has its outcome, in their order."""
         provider = self.providers[stops[0].provider]
         names = [stop.session for stop in stops]
+        words = last_words(provider, names)
+        for stop in stops:
+            self.note(LastWords(stop.run, stop.agent, words.get(stop.session, "")))
         try:
             left = provider.stop_all(names, grace=self.grace, timeout=self.grace + TIMEOUT)
         except ProviderUnavailable as problem:
@@ -100,10 +110,9 @@ class Hands:
             for stop in stops
         ]
 
-    def _kept_by_provider(self, actions: Sequence[SessionAction]) -> bool:
+    def _kept_by_provider(self, first: SessionAction) -> bool:
         """Tell whether the provider keeps last words itself: not where a Stop goes first."""
-        provider = self.providers[actions[0].provider]
-        return provider.keeps_previous_output and isinstance(actions[0], Start)
+        return self.providers[first.provider].keeps_previous_output and isinstance(first, Start)
 
     def _do(self, action: SessionAction) -> Outcome:
         try:
@@ -128,12 +137,22 @@ class Hands:
             return failed(action, f"{type(problem).__name__}: {problem}")
 
     def _start(self, action: Start) -> Outcome:
-        run = new_run_id()
+        run, now = new_run_id(), datetime.now()  # noqa: DTZ005  a beacon is read by people: local time
         spec = action.spec
         provider = self.providers[spec.provider]
         agent = Agent(spec, provider, self.home)
+        self.note(Began(run, spec, action.why, agent.first_prompt(now), now.timestamp()))
         unhooked = set_up_hooks(agent, run) if spec.hooks else ()
-        agent.start(run, datetime.now())  # noqa: DTZ005  a beacon is read by people: local time
+        try:
+            agent.start(run, now)
+        except ProviderUnavailable:
+            self.note(Up(run, doubtful=True))
+            raise
+        except Exception as problem:
+            said = problem.output if isinstance(problem, StartFailed) else ""
+            self.note(NotUp(run, str(problem), said, time.time()))
+            raise
+        self.note(Up(run))
         if agent.has_steps_after_creation:
             provider.remove_meta(spec.session, STARTING, timeout=TIMEOUT)
         event = Event(EventType.SESSION_STARTED, spec.name, spec.session, run, action.why)
@@ -185,28 +204,30 @@ class Hands:
         passed = {key: self.home.ambient.get(key, "") for key in action.spec.pass_env}
         return conceal(text, secret_values({**passed, **action.spec.env}))
 
-    def _last_words(self, start: Start) -> str:
-        """Return what the ended session showed last: the page is cleared next."""
+    def _last_words(self, action: SessionAction) -> str:
+        """Return what a session showed last: the page is cleared next."""
         with contextlib.suppress(GascityError):
-            return self.providers[start.provider].peek(start.session, KEPT_LINES, timeout=TIMEOUT)
+            provider = self.providers[action.provider]
+            return provider.peek(action.session, KEPT_LINES, timeout=PATIENCE)
         return ""
 
-    def _keep(self, start: Start, words: str) -> None:
-        provider = self.providers[start.provider]
-        words = words or provider.previous_output(start.session, KEPT_LINES)
-        if not words:
-            return
-        with contextlib.suppress(OSError):
-            folder = os.path.join(self.runs_folder, start.ended_run)
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            with open(os.path.join(folder, "last-screen.txt"), "w", encoding="utf-8") as file:
-                file.write(words)
+
+def _ended_run(first: SessionAction) -> str:
+    """Return the incarnation whose end a chain of actions begins with, or the empty string."""
+    match first:
+        case Start(ended_run=run) | Stop(run=run):
+            return run
+        case _:
+            return ""
+
+
+def _agent_of(action: SessionAction) -> str:
+    return action.spec.name if isinstance(action, Start) else action.agent
 
 
 def failed(action: SessionAction, why: str, *, outage: bool = False) -> Outcome:
     """Return the outcome of an action that failed."""
-    agent = action.spec.name if isinstance(action, Start) else action.agent
-    event = Event(_FAILED[type(action)], agent, action.session, "", why)
+    event = Event(_FAILED[type(action)], _agent_of(action), action.session, "", why)
     return Outcome(action, event, failure=why, outage=outage)
 
 

@@ -61,6 +61,7 @@ class Chronicle:
         self._journal = journal
         self._report = report
         self._clock = clock
+        self.memory = Memory()
         self._listeners: list[Callable[[Event], None]] = []
         self._unwritten: list[Happening] = []
         self._alerts: dict[str, OpenAlert] = {}
@@ -99,18 +100,18 @@ class Chronicle:
 
     def conceal(self, agent: str, text: str) -> str:
         """Return a text that an agent showed without the secrets it was given."""
-        return conceal(text, self._secrets(agent))
+        return conceal(text, self.secrets(agent))
 
     def discreet(self, outcome: Outcome) -> Outcome:
         """Return an outcome that tells no secrets; its event loses them when it is recorded."""
-        hidden = self._secrets(outcome.event.agent)
+        hidden = self.secrets(outcome.event.agent)
         receipt = outcome.receipt
         if receipt is not None:
             receipt = replace(receipt, evidence=conceal(receipt.evidence, hidden))
         return replace(outcome, failure=conceal(outcome.failure, hidden), receipt=receipt)
 
     def _harmless(self, event: Event) -> Event:
-        hidden = self._secrets(event.agent)
+        hidden = self.secrets(event.agent)
         if not hidden:
             return event
         is_record = event.type in RECORDS and event.detail != ""
@@ -119,7 +120,7 @@ class Chronicle:
 
     def harmless(self, alert: Alert) -> Alert:
         """Return an alert without the secrets its agent was given."""
-        hidden = self._secrets(alert.agent)
+        hidden = self.secrets(alert.agent)
         if not hidden:
             return alert
         text, screen = conceal(alert.text, hidden), _screen(alert.screen, hidden)
@@ -136,6 +137,7 @@ class Chronicle:
 
     def write(self, memory: Memory) -> None:
         """Write what happened since the last time, in one transaction; keep it if that fails."""
+        self.memory = memory
         if self.lost and time.monotonic() < self._again_at and not self._is_the_end():
             return
         try:
@@ -185,7 +187,7 @@ class Chronicle:
     def _is_the_end(self) -> bool:
         return any(event.type is EventType.CONTROLLER_STOPPED for _, event in self._unwritten[-1:])
 
-    def _secrets(self, agent: str) -> tuple[str, ...]:
+    def secrets(self, agent: str) -> tuple[str, ...]:
         """Return the secret values that an agent of this name was given."""
         return self._given.get(agent, ())
 

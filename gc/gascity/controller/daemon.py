@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gascity.controller.act import Hands
 from gascity.controller.control import ControlSocket
-from gascity.controller.feed import METHOD, Feed
+from gascity.controller.feed import METHOD, MOVES, Feed
 from gascity.controller.lock import CityLock
 from gascity.controller.loop import Controller
 from gascity.controller.messages import Changed, Leave
@@ -52,7 +52,9 @@ def run_city(path: Path, *, report: Callable[[Event], None], ready: Callable[[Ci
         read_since=began,
     )
     controller = Controller(city, providers, journal, hands, report=report, origin=origin)
-    control = ControlSocket(place.socket, controller.post, {METHOD: feed.serve})
+    controller.standing.tell = feed.ring
+    streams = {METHOD: feed.serve, MOVES: feed.serve_moves}
+    control = ControlSocket(place.socket, controller.post, streams)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda signum, _: controller.post(Leave(_named(signum))))
     signal.signal(signal.SIGHUP, lambda *_: controller.post(Changed()))

@@ -22,6 +22,7 @@ from gascity.journal.events import Entry, Wanted
 from gascity.journal.store import Journal
 
 METHOD = "events"
+MOVES = "moves"
 MOST = 100  # followers at a time
 PATIENCE = 5.0  # for the journal; only this follower waits
 
@@ -50,8 +51,8 @@ class Feed:
         self._bells: set[int] = set()
         self._closed = False
 
-    def ring(self, _number: int) -> None:
-        """Tell the followers that events have been written."""
+    def ring(self, _number: int = 0) -> None:
+        """Tell the followers that events have been written, or that an agent stands otherwise."""
         with self._lock:
             for bell in self._bells:
                 _pull(bell)
@@ -59,7 +60,7 @@ class Feed:
     def close(self) -> None:
         """Send every follower what there is, and hang up."""
         self._closed = True
-        self.ring(0)
+        self.ring()
 
     def serve(self, connection: socket.socket, asked: jsonrpc.Request) -> None:
         """Send events until the follower hangs up; this is the thread of its connection.
@@ -76,8 +77,20 @@ class Feed:
                 finally:
                     journal.close()
         except GascityError as problem:
-            data = {"exit": int(problem.exit_code), "hint": problem.hint}
-            connection.sendall(jsonrpc.error(asked.id, jsonrpc.FAILED, problem.message, data))
+            _refuse(connection, asked, problem)
+
+    def serve_moves(self, connection: socket.socket, asked: jsonrpc.Request) -> None:
+        """Send a note whenever the status may be another, until the follower hangs up.
+
+        A note carries nothing: whoever gets it asks. Raises OSError when the connection breaks.
+        """
+        try:
+            with self._bell() as bell:
+                connection.sendall(jsonrpc.result(asked.id, {}))
+                while not self._closed and _rang(bell, connection):
+                    connection.sendall(jsonrpc.request("moved", {}, None))
+        except GascityError as problem:
+            _refuse(connection, asked, problem)
 
     def _follow(
         self,
@@ -87,18 +100,11 @@ class Feed:
         sent: int,
         wanted: Wanted,
     ) -> None:
-        poll = select.poll()
-        poll.register(bell, select.POLLIN)
-        poll.register(connection, select.POLLIN)  # a follower says nothing more: this is its end
         while True:
             closed = self._closed
             sent = _send(connection, journal, sent, wanted)
-            if closed:
+            if closed or not _rang(bell, connection):
                 return
-            heard = dict(poll.poll())
-            if connection.fileno() in heard:
-                return
-            os.read(bell, 65536)
 
     @contextlib.contextmanager
     def _bell(self) -> Iterator[int]:
@@ -116,6 +122,22 @@ class Feed:
                 self._bells.discard(hand)
                 os.close(hand)
             os.close(ear)
+
+
+def _rang(bell: int, connection: socket.socket) -> bool:
+    """Wait for the bell; tell whether it rang before the follower hung up."""
+    poll = select.poll()
+    poll.register(bell, select.POLLIN)
+    poll.register(connection, select.POLLIN)  # a follower says nothing more: this is its end
+    if connection.fileno() in dict(poll.poll()):
+        return False
+    os.read(bell, 65536)
+    return True
+
+
+def _refuse(connection: socket.socket, asked: jsonrpc.Request, problem: GascityError) -> None:
+    data = {"exit": int(problem.exit_code), "hint": problem.hint}
+    connection.sendall(jsonrpc.error(asked.id, jsonrpc.FAILED, problem.message, data))
 
 
 def _send(connection: socket.socket, journal: Journal, sent: int, wanted: Wanted) -> int:

@@ -58,7 +58,10 @@ class Looks:
         providers: Mapping[str, SessionProvider],
         specs: Iterable[AgentSpec],
         post: Callable[[Message], None],
+        taken: Callable[[str, Observation, float], None] = lambda *_: None,
     ) -> None:
+        """Look at these providers; `taken` is told what counts as seen, and since when."""
+        self._taken = taken
         self.seen: dict[str, Observation] = {}
         self.pace = PACE
         self._began: dict[str, float] = {}
@@ -148,6 +151,7 @@ class Looks:
             return False
         self.seen[looked.provider] = self._with_ends(looked.provider, looked.observation, began)
         self._began[looked.provider] = max(began, last)
+        self._taken(looked.provider, self.seen[looked.provider], max(began, last))
         return True
 
     def _take_ends(self, looked: Looked) -> bool:
@@ -163,6 +167,7 @@ class Looks:
         if now < question.due_since + LONGEST:  # what is done about it comes before the next look
             question.rested = now
         self.seen[looked.provider] = self._with_ends(looked.provider, seen, 0.0)
+        self._taken(looked.provider, self.seen[looked.provider], self.began(looked.provider))
         return True
 
     def _with_ends(self, provider: str, seen: Observation, began: float) -> Observation:

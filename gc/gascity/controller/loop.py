@@ -79,7 +79,7 @@ class Controller:
         parts = Parts(city, providers, journal, hands, report, self._clock, self.post)
         self._parts = parts
         self.providers: Mapping[str, SessionProvider] = parts.providers
-        self.postbox, self.deeds = parts.postbox, parts.deeds
+        self.postbox, self.deeds, self.standing = parts.postbox, parts.deeds, parts.standing
         self._chronicle, self._looks, self.alarms = parts.chronicle, parts.looks, parts.alarms
         self.screens = self._screens = parts.screens
         self._demand = parts.demand
@@ -272,6 +272,7 @@ class Controller:
         result = plan(desired, observed, self.memory, now, self.scene.plan if self.scene else None)
         self.scene = Scene(desired, observed, result, now)
         self.memory, self.views, self._wake_at = result.memory, result.views, result.wake_at
+        self.standing.take(result.views, now)
         self._record(result.events)
         self.alarms.stand(result, ending=self._closing)
         self._write()  # what was counted is kept before it is acted on
@@ -316,8 +317,7 @@ class Controller:
             self.memory = memory
             self._screens.touch(acted.session)
             for outcome in acted.outcomes:
-                discreet = self._chronicle.discreet(outcome)
-                self._say(*self.postbox.done(discreet))
+                self._say(*self.postbox.done(self._chronicle.discreet(outcome)))
         self._looks.want()
 
     def _say(self, events: Iterable[Event], alerts: Iterable[Alert]) -> None:

@@ -18,14 +18,17 @@ from gascity.controller.clock import Clock
 from gascity.controller.deeds import Deeds
 from gascity.controller.demand import Demand
 from gascity.controller.looks import Looks
-from gascity.controller.messages import Looked, Message, Wake
+from gascity.controller.messages import Happened, Looked, Message, Wake
+from gascity.controller.noting import Note
 from gascity.controller.postbox import Postbox, first_words
+from gascity.controller.records import Records, World
 from gascity.controller.screens import ScreenReader, Screens
+from gascity.controller.standing import Standing
 from gascity.controller.workers import Workers
 from gascity.core.actions import Event
 from gascity.core.memory import Memory
 from gascity.core.model import City, declared
-from gascity.core.observed import CITY_ID, Observed, Seen, SessionState
+from gascity.core.observed import CITY_ID, Observation, Observed, Seen, SessionState
 from gascity.journal.store import Journal
 from gascity.session.provider import SessionProvider
 from gascity.session.watch import Watch
@@ -55,13 +58,18 @@ class Parts:
         self._watches: dict[str, Watch] = {}
         self.providers = dict(providers)
         self.workers = Workers()
+        self._city = city
         self.chronicle = Chronicle(city, ambient, journal, report, clock)
         self.alarms = Alarms(city, ambient, journal, self.chronicle, post)
         self.postbox = Postbox(journal.nudges, first_words(city.desired))
-        self.looks = Looks(self.providers, declared(city.desired), post)
+        self.looks = Looks(self.providers, declared(city.desired), post, self._looked)
         self.screens = Screens(city, ScreenReader(self.providers, post, clock.now))
-        self.deeds = Deeds(replace(hands, providers=self.providers), self.workers, post)
+        hands = replace(hands, providers=self.providers, note=self._note)
+        self.deeds = Deeds(hands, self.workers, post)
         self.demand = Demand(ambient, self.workers, post)
+        self.records = Records(city, hands.runs_folder, self._world())
+        self.chronicle.listen(lambda event: self.records.hear(event, self.looks.seen))
+        self.standing = Standing()
 
     def watch(self) -> None:
         """Listen to every provider there is, and to no other."""
@@ -72,6 +80,7 @@ class Parts:
 
     def take(self, city: City, opened: Mapping[str, SessionProvider]) -> None:
         """Work for another city from now on; `opened` are the providers that come with it."""
+        self._city = city
         self.providers.update(opened)
         for provider in self.providers.values():
             provider.context = replace(provider.context, screens=city.screens)
@@ -118,11 +127,29 @@ class Parts:
         self._expect(city)
 
     def close(self) -> None:
-        """Stop listening and reading; the providers stay open."""
+        """Stop listening and reading, and have all written; the providers stay open."""
         self.screens.close()
         self.alarms.close()
         for watch in self._watches.values():
             watch.close()
+        self.records.close()
+
+    def _world(self) -> World:
+        """Return what records may ask for; nothing of it waits or changes anything."""
+        return World(
+            providers=self.providers,
+            secrets=self.chronicle.secrets,
+            restarts=lambda session: self.chronicle.memory.of(session).total_restarts,
+            is_busy=self.deeds.in_hand,
+            keep=lambda: self._city.daemon.keep_runs,
+            tell=lambda event: self._post(Happened(event)),
+        )
+
+    def _looked(self, provider: str, seen: Observation, began: float) -> None:
+        self.records.look(provider, seen, began)
+
+    def _note(self, note: Note) -> None:
+        self.records.note(note)
 
     def _expect(self, city: City) -> None:
         self.looks.expect(declared(city.desired))

@@ -125,9 +125,13 @@ class Requests:
                 controller.journal.behind,
                 controller.scene.plan.foreign if controller.scene is not None else (),
                 controller.alarms.document(),
+                controller.standing.since,
             )
 
-        self._wait(asked, ready, STATUS_PATIENCE, ready)
+        if asked.params.get("known") is True:  # for one who asks whenever something moves
+            asked.answer(ready())
+        else:
+            self._wait(asked, ready, STATUS_PATIENCE, ready)
 
     def _stop(self, asked: Asked) -> None:
         """End every session, then the controller. It goes on trying after its answer is late."""

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
+from gascity.controller.standing import Place, place_of
+from gascity.core.advice import next_step
 from gascity.core.views import AgentView
+
+NOBODY = "no controller runs"
+"""Why an agent is down that would be up if its city were kept."""
 
 
 def status_document(
@@ -16,12 +21,15 @@ def status_document(
     journal_problem: str = "",
     foreign: Iterable[tuple[str, str]] = (),
     alerts: Iterable[Mapping[str, object]] = (),
+    state_since: Mapping[Place, float] | None = None,
 ) -> dict[str, object]:
     """Return the state of a city as plain JSON values. Its keys are a promise to scripts.
 
     `config_problem` says why the controller keeps a city that is older than its file,
     `journal_problem` why what happens is not written down at the moment. `foreign` are
     sessions with a name like ours, by provider, that this city did not make; `alerts` are open.
+    Without `state_since`, an agent stands as it does since its session was made, for all that is
+    known.
     """
     return {
         "city": city,
@@ -31,7 +39,13 @@ def status_document(
             "config_problem": config_problem or None,
             "journal_problem": journal_problem or None,
         },
-        "agents": [asdict(view) for view in views],
+        "agents": [_agent(view, state_since) for view in views],
         "foreign": [{"provider": provider, "session": name} for provider, name in foreign],
         "alerts": [dict(alert) for alert in alerts],
     }
+
+
+def _agent(view: AgentView, state_since: Mapping[Place, float] | None) -> dict[str, object]:
+    since = view.since if state_since is None else state_since.get(place_of(view))
+    step = "`gc start` brings it up" if view.reason == NOBODY else next_step(view)
+    return {**asdict(view), "state_since": since, "next": step}

@@ -140,6 +140,7 @@ class EventType(StrEnum):
     PROVIDER_LOST = "provider.lost"
     PROVIDER_BACK = "provider.back"
     JOURNAL_LOST = "journal.lost"
+    RUNS_LOST = "runs.lost"
     ALERT_RAISED = "alert.raised"
     ALERT_RESOLVED = "alert.resolved"
     ALERT_UNDELIVERED = "alert.undelivered"

@@ -18,9 +18,10 @@ from gascity.core.difference import FieldChange
 from gascity.core.drift import CHANGED
 from gascity.core.idle import idle_at
 from gascity.core.model import OnDrift, OnIdle
-from gascity.core.moments import moment, span
+from gascity.core.moments import moment
 from gascity.core.observed import Unseen
 from gascity.core.order import blocker
+from gascity.core.spans import span
 from gascity.core.strays import ATTACHED
 from gascity.core.views import State
 from gascity.core.wishes import NOT_NEEDED

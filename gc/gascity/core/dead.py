@@ -16,9 +16,10 @@ from gascity.core.decision import Decision, Permit, event, view
 from gascity.core.memory import AgentMemory, Excuse
 from gascity.core.model import AgentSpec
 from gascity.core.observed import Exited, SessionState
-from gascity.core.views import State
+from gascity.core.views import AgentView, State
 
 WANTED = "wanted by the city"
+HOUR = 3600.0
 BRAKED = 1.0  # seconds after which it is asked again whether there is a place
 _EXCUSED: Mapping[str, tuple[State, Trouble, str]] = {
     Excuse.LIMITED: (State.LIMITED, Trouble.LIMITED, "it ended when its limit was used up"),
@@ -117,6 +118,37 @@ def _quarantined(
     events = () if quiet else (event(EventType.AGENT_QUARANTINED, spec, memory.counted, why),)
     alert = of_agent(Trouble.QUARANTINE, spec, f"{spec.name} is quarantined: {why}")
     return Decision(memory, seen, (), events, wake_at=until, troubles=(alert,))
+
+
+def foretold(
+    events: tuple[Event, ...], spec: AgentSpec, memory: AgentMemory, then: Decision, now: float
+) -> tuple[Event, ...]:
+    """Return the events; a crash among them says what follows, and how often it was so."""
+    if not any(event.type is EventType.SESSION_CRASHED for event in events):
+        return events
+    match then.view:
+        case AgentView(state=State.BACKOFF, next_at=float(until)):
+            left = max(until - now, 0.1)
+            after = f"; starts again in {left:.{0 if left >= 10 else 1}f} s"
+        case AgentView(state=State.STARTING) if then.actions:
+            after = "; starts again at once"
+        case _:  # what it waits for is an event of its own, or shown
+            after = ""
+    count = len(restarts.recent(memory.restarts, spec.restarts.window, now)) + 1
+    window = spec.restarts.window
+    within = "this hour" if window == HOUR else f"within {window:g} s"
+    often = f" ({_ordinal(count)} time {within})" if count > 1 else ""
+    return tuple(
+        replace(event, message=f"{event.message}{after}{often}")
+        if event.type is EventType.SESSION_CRASHED
+        else event
+        for event in events
+    )
+
+
+def _ordinal(number: int) -> str:
+    teen = number % 100 in (11, 12, 13)
+    return f"{number}{'th' if teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
 def _past(memory: AgentMemory) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from gascity.core.actions import Event, EventType, Undrain
 from gascity.core.alerts import Alert, Trouble, of_agent
-from gascity.core.dead import dead
+from gascity.core.dead import dead, foretold
 from gascity.core.decision import (
     FREE,
     Decision,
@@ -29,7 +29,7 @@ from gascity.core.decision import (
 from gascity.core.doing import Doing, doing
 from gascity.core.draining import asked, drain
 from gascity.core.drift import Waits, has_drifted, left_to_a_person, notice, replacement
-from gascity.core.ends import excuse_of, how, uncounted, was_to_end
+from gascity.core.ends import NO_CRASH, excuse_of, how, uncounted, was_to_end
 from gascity.core.idle import idle_at, idled
 from gascity.core.memory import AgentMemory, Excuse, incarnate, not_later, pardon
 from gascity.core.model import AgentSpec, OnDrift
@@ -100,6 +100,7 @@ def decide(
             decision = _living(spec, state, memory, permit, now, sight)
         case Wanted():
             decision = dead(spec, state, memory, permit, now)
+            events = foretold(events, spec, memory, decision, now)
     return replace(decision, events=(*events, *decision.events)) if events else decision
 
 
@@ -138,7 +139,7 @@ def _excused(
     known = memory.excuse_until if limited else None
     resume = known if known is not None else now + spec.restarts.longest_delay
     cause = "its limit was used up" if limited else "it was not logged in"
-    told = event(EventType.SESSION_STOPPED, spec, ended, f"{end}; {cause}, so it is no crash")
+    told = event(EventType.SESSION_STOPPED, spec, ended, f"{end}; {cause}, {NO_CRASH}")
     return replace(memory, excuse=excuse, resume_at=resume), (told,)
 
 

@@ -8,6 +8,8 @@ from gascity.core.memory import AgentMemory, Excuse
 from gascity.core.model import AgentSpec
 from gascity.core.observed import Exited, SessionState
 
+NO_CRASH = "so it is no crash"  # the last words on an end that was neither asked for nor a crash
+
 
 def how(state: SessionState | None) -> str:
     """Say how a session ended that should live."""

@@ -12,7 +12,7 @@ from gascity.core.causes import names_of
 from gascity.core.draining import acknowledged, asked
 from gascity.core.drift import has_drifted
 from gascity.core.ends import how
-from gascity.core.moments import moment, span
+from gascity.core.moments import moment
 from gascity.core.observed import (
     CITY_ID,
     READY,
@@ -23,6 +23,9 @@ from gascity.core.observed import (
     Unseen,
 )
 from gascity.core.restarts import recent
+from gascity.core.spans import span
+
+HOOK = "hook"  # stands where else the name of a screen rule does
 
 
 def inputs(case: Case) -> Iterator[tuple[str, str]]:
@@ -98,7 +101,8 @@ def _screen(case: Case) -> str:
         what = "empty" if reading.is_blank else "nothing that a rule knows"
         return f"{what}{since}"
     evidence = f": {reading.evidence}" if reading.evidence else ""
-    return f'{reading.kind}, by the rule "{reading.rule}"{since}{evidence}'
+    source = "its hook" if reading.rule == HOOK else f'the rule "{reading.rule}"'
+    return f"{reading.kind}, by {source}{since}{evidence}"
 
 
 def _flags(state: SessionState) -> Iterator[str]:

@@ -30,12 +30,16 @@ def declared_command(
 
 
 def launch_command(spec: AgentSpec, beacon: str) -> str:
-    """Return the shell text that starts the agent, its first prompt led by `beacon`.
+    """Return the shell text that starts the agent, its first prompt led by `beacon`."""
+    text = first_prompt(spec, beacon)
+    return declared_command(spec.base_command, text, spec.prompt_mode, spec.prompt_flag)
 
-    Without a prompt the beacon goes alone if the agent greets; otherwise nothing is added.
+
+def first_prompt(spec: AgentSpec, beacon: str) -> str:
+    """Return the prompt an agent is started with, led by `beacon`.
+
+    Without a prompt the beacon goes alone if the agent greets; otherwise there is none.
     """
     if spec.prompt:
-        text = f"{beacon}\n\n{spec.prompt}" if beacon else spec.prompt
-    else:
-        text = beacon if spec.greets else ""
-    return declared_command(spec.base_command, text, spec.prompt_mode, spec.prompt_flag)
+        return f"{beacon}\n\n{spec.prompt}" if beacon else spec.prompt
+    return beacon if spec.greets else ""

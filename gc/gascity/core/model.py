@@ -200,6 +200,7 @@ class DaemonSettings:
     tick_budget: float = 0.5
     keep_events: float = 30 * 86400.0
     keep_megabytes: int = 256
+    keep_runs: int = 50
 
 
 @dataclass(frozen=True, slots=True)

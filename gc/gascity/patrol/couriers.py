@@ -47,10 +47,10 @@ class Couriers:
         for sink in sinks:
             same = next((courier for courier in before if courier.sink == sink), None)
             if same is None:
-                heir = next((c for c in before if c.sink.name == sink.name), None)
-                left = None if heir is None else heir.retire(inherited=True)
-                if heir is not None:
-                    before.remove(heir)
+                former = next((c for c in before if c.sink.name == sink.name), None)
+                left = None if former is None else former.retire(inherited=True)
+                if former is not None:
+                    before.remove(former)
                 self._couriers.append(self._courier(sink, left))
             else:
                 before.remove(same)

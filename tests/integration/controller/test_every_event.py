@@ -89,6 +89,12 @@ def a_budget_nobody_keeps(bench: Bench) -> Running:
     return bench.run(agent("a"))
 
 
+@causes(EventType.RUNS_LOST)
+def a_file_where_the_records_go(bench: Bench) -> Running:
+    (bench.folder / "runs").write_text("in the way")
+    return bench.run(agent("a"))
+
+
 @causes(EventType.SESSION_ADOPTED)
 def a_session_that_runs_already(bench: Bench) -> Running:
     meta = {CITY_ID: CITY, AGENT: "a", CONFIG_HASH: "f", RUN: "r1"}

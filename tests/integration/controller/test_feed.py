@@ -13,7 +13,7 @@ import pytest
 
 from gascity import jsonrpc, unixsocket
 from gascity.controller.control import ControlSocket
-from gascity.controller.feed import METHOD, MOST, Feed
+from gascity.controller.feed import METHOD, MOST, MOVES, Feed
 from gascity.controller.messages import Asked
 from gascity.core.actions import Event, EventType
 from gascity.core.memory import Memory
@@ -44,7 +44,8 @@ def office(tmp_path: Path) -> Iterator[Office]:
     path = str(tmp_path / "city.db")
     feed = Feed(path)
     journal = Journal(path, written=feed.ring)
-    control = ControlSocket(str(tmp_path / "s"), _answer, {METHOD: feed.serve})
+    streams = {METHOD: feed.serve, MOVES: feed.serve_moves}
+    control = ControlSocket(str(tmp_path / "s"), _answer, streams)
     yield Office(journal, feed, str(tmp_path / "s"))
     feed.close()
     control.close()
@@ -210,3 +211,34 @@ def test_nobody_there_is_told_from_nobody_answering(tmp_path: Path) -> None:
         mute.listen(1)
         with pytest.raises(Unanswered, match="in time"):
             jsonrpc.Listener(str(tmp_path / "mute"), METHOD, {}, timeout=0.1)
+
+
+def test_who_waits_for_moves_is_told_that_there_was_one_and_nothing_else(office: Office) -> None:
+    with contextlib.closing(jsonrpc.Listener(office.socket, MOVES, {}, timeout=20)) as listener:
+        eventually(lambda: office.feed._bells)
+        office.feed.ring()
+        first = listener.hear()
+        office.write()
+        second = listener.hear()
+
+    assert {(note.method, *note.params) for note in (*first, *second)} == {("moved",)}
+    eventually(lambda: not office.feed._bells)
+
+
+def test_who_waits_for_moves_hears_the_end(office: Office) -> None:
+    with contextlib.closing(jsonrpc.Listener(office.socket, MOVES, {}, timeout=20)) as listener:
+        eventually(lambda: office.feed._bells)
+        office.feed.close()
+
+        assert [note.method for note in listener.hear()] == ["moved"]
+        with pytest.raises(Unanswered):
+            listener.hear()
+
+
+def test_too_many_who_wait_for_moves_are_refused(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gascity.controller.feed.MOST", 0)
+
+    with pytest.raises(RemoteError, match="follow the events of this city already"):
+        jsonrpc.Listener(office.socket, MOVES, {}, timeout=20)

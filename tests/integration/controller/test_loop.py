@@ -32,7 +32,7 @@ def test_a_city_comes_up_and_a_crash_is_healed(bench: Bench) -> None:
 
     eventually(lambda: len(bench.world.starts) == 3 and up(running, "mayor")())
     assert [event.message for event in running.told(EventType.SESSION_CRASHED)] == [
-        "exited with status 3"
+        "exited with status 3; starts again at once"
     ]
 
 

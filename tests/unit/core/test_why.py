@@ -20,7 +20,7 @@ from gascity.core.memory import (
     recycle,
 )
 from gascity.core.model import AgentSpec, Desired, OnDrift, OnIdle, PoolSpec, RestartPolicy
-from gascity.core.moments import span, told
+from gascity.core.moments import told
 from gascity.core.nudges import QueuedNudge
 from gascity.core.observed import (
     AGENT,
@@ -643,6 +643,12 @@ def test_the_facts_of_a_living_agent() -> None:
     }
 
 
+def test_a_hook_that_spoke_is_named_as_such() -> None:
+    life = replace(CASES["at work"][0], shown=screen(Kind.WORKING, rule="hook", evidence=""))
+
+    assert dict(told_of(life).inputs)["screen"] == "working, by its hook, since T-60"
+
+
 def test_the_facts_of_an_agent_that_cannot_be_seen() -> None:
     found = dict(told_of(CASES["silent provider"][0]).inputs)
 
@@ -677,24 +683,6 @@ def test_an_agent_is_found_by_its_session_too() -> None:
     life = replace(CASES["orphan"][0], who=SESSION)
 
     assert told_of(life).name == "mayor"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
-        (0, "0s"),
-        (-3, "0s"),
-        (59.4, "59s"),
-        (59.6, "1m"),
-        (200, "3m 20s"),
-        (3600, "1h"),
-        (3605, "1h"),
-        (7500, "2h 5m"),
-        (90_000, "1d 1h"),
-    ],
-)
-def test_a_duration_has_at_most_two_units(seconds: float, said: str) -> None:
-    assert span(seconds) == said
 
 
 def test_a_text_that_only_looks_like_a_moment_is_left_as_it_is() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from email.utils import formatdate
 
 import pytest
 from tests.unit.patrol.conftest import DRIBBLE, HANG_UP, Answer, MakeServer, notice
 
 from gascity.patrol.notice import SinkFailed
-from gascity.patrol.sinks.webhook import Webhook, _moved
+from gascity.patrol.sinks.webhook import Webhook, _moved, _unreachable
 
 
 def hook(address: str, timeout: float = 20.0) -> Webhook:
@@ -100,7 +101,24 @@ def test_nobody_there_is_a_failure_without_the_address() -> None:
         port = taken.getsockname()[1]
         said = failure(hook(f"http://me:hunter2@127.0.0.1:{port}/hunter3", timeout=0.5))
 
-    assert said == "cannot be reached; there is no time left to try again"
+    assert said == "cannot be reached (Connection refused); there is no time left to try again"
+
+
+def test_a_server_without_tls_is_told_as_that(serve: MakeServer) -> None:
+    server = serve()
+    said = failure(hook(server.address.replace("http:", "https:"), timeout=0.5))
+
+    assert said.startswith("speaks no TLS that we do (")
+    assert not server.got
+
+
+def test_a_certificate_that_is_not_trusted_is_final() -> None:
+    problem = OSError("wrapped")
+    problem.__cause__ = ssl.SSLCertVerificationError("for 'hunter2'")
+
+    with pytest.raises(SinkFailed, match=r"^has a certificate that is not trusted here$"):
+        _unreachable(problem)
+    assert _unreachable(ValueError()) == "cannot be reached"
 
 
 def test_a_server_that_says_nothing_is_given_up() -> None:

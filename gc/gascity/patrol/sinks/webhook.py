@@ -12,6 +12,7 @@ import ipaddress
 import json
 import logging
 import random
+import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -116,8 +117,8 @@ def _try_once(client: httpx.Client, url: httpx.URL, body: bytes, deadline: float
                 "POST", url, content=body, headers=headers, timeout=limits
             ) as answer:
                 status, told = answer.status_code, answer.headers
-        except (httpx.ConnectError, httpx.ConnectTimeout):
-            return _Again("cannot be reached")
+        except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
+            return _Again(_unreachable(problem))
         except httpx.TimeoutException:
             raise SinkFailed("did not answer in time") from None
         except httpx.TransportError as problem:
@@ -129,6 +130,20 @@ def _try_once(client: httpx.Client, url: httpx.URL, body: bytes, deadline: float
             raise SinkFailed(f"answered with {status}, to another place, which is not followed")
         url = there
     raise SinkFailed("sends from one place to the next without end")
+
+
+def _unreachable(problem: BaseException) -> str:
+    """Return why nobody could be reached, in words that have no address. Raises SinkFailed."""
+    cause: BaseException | None = problem
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            raise SinkFailed("has a certificate that is not trusted here") from None
+        if isinstance(cause, ssl.SSLError):
+            return f"speaks no TLS that we do ({cause.reason})"
+        if isinstance(cause, OSError) and cause.strerror:
+            return f"cannot be reached ({cause.strerror})"
+        cause = cause.__cause__ or cause.__context__
+    return "cannot be reached"
 
 
 def _judged(status: int, retry_after: str) -> _Again | None:

@@ -1,0 +1,125 @@
+"""The records of a city's runs for who reads them: which there are, and whether they still live.
+
+A controller that was killed leaves records that say `running`. Whether that is so is asked of the
+process table, and of a running controller where no process is known.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from gascity.errors import ConfigError, GascityError, NotFound
+from gascity.runs.folder import RunFolder, Runs
+from gascity.runs.info import Broken, RunInfo
+
+if TYPE_CHECKING:
+    from gascity.cli.city import Here
+
+UNKNOWN = "unknown"
+OVER = "it does not live any more, and nobody saw how it ended"
+UNSURE = "nobody knows whether it lives"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One run as it is shown. `state` is its status, or `unknown`; `end` says more."""
+
+    folder: RunFolder
+    info: RunInfo | None
+    state: str
+    end: str
+
+    def document(self) -> dict[str, object]:
+        """Return it as `gc runs --json` prints it."""
+        info = asdict(self.info) if self.info is not None else {"run_id": self.folder.run_id}
+        return {**info, "state": self.state, "end": self.end, "folder": self.folder.path}
+
+
+def all_runs(here: Here) -> Runs:
+    """Return the city's runs. Raises NotFound when there is no city."""
+    return Runs(os.path.join(here.state, "runs"))
+
+
+def runs_of(here: Here, agents: Collection[str] = ()) -> Iterator[RunFolder]:
+    """Yield the runs of these agents, or all of them, the newest first."""
+    runs = all_runs(here)
+    for run in runs.ids():
+        folder = runs.of(run)
+        head = folder.glance() if agents else None
+        if not agents or (head is not None and head.agent in agents):
+            yield folder
+
+
+def agents_meant(here: Here, word: str) -> list[str]:
+    """Return the agents that a word means: those with runs, and those of the city file.
+
+    Raises NotFound.
+    """
+    if next(runs_of(here, [word]), None) is not None:
+        return [word]
+    from gascity.cli.city import find_agents
+
+    try:
+        return [spec.name for spec in find_agents(here.load(), [word])]
+    except ConfigError as problem:
+        raise NotFound(f'there is no run of an agent "{word}"', hint=problem.message) from problem
+
+
+def find_run(here: Here, beginning: str, agents: Collection[str] = ()) -> RunFolder:
+    """Return the one run whose id begins so. Raises NotFound."""
+    found = [folder for folder in runs_of(here, agents) if folder.run_id.startswith(beginning)]
+    exact = [folder for folder in found if folder.run_id == beginning]
+    if not found or not beginning:
+        raise NotFound(f'there is no run "{beginning}"', hint="`gc runs` shows which there are")
+    if len(found) > 1 and not exact:
+        hint = f"for example {found[0].run_id}"
+        raise NotFound(f'"{beginning}" is the beginning of {len(found)} runs', hint=hint)
+    return (exact or found)[0]
+
+
+def known(here: Here, folders: Sequence[RunFolder]) -> list[Known]:
+    """Read records, and find out whether those that are open still live."""
+    read = [(folder, folder.read_info()) for folder in folders]
+    open_ones = [one for _, one in read if isinstance(one, RunInfo) and not one.is_over]
+    living = _living(here, open_ones)
+    shown = []
+    for folder, info in read:
+        if isinstance(info, Broken):
+            shown.append(Known(folder, None, UNKNOWN, info.why))
+        elif info.is_over or living.get(info.run_id) is True:
+            shown.append(Known(folder, info, info.status, info.end))
+        else:
+            end = OVER if living.get(info.run_id) is False else UNSURE
+            shown.append(Known(folder, info, UNKNOWN, end))
+    return shown
+
+
+def _living(here: Here, infos: Sequence[RunInfo]) -> dict[str, bool]:
+    """Return which of these runs live and which do not; one of which that is not known is left out.
+
+    A process is known by its pid and its start time.
+    """
+    from gascity.session import pids
+
+    found = {
+        info.run_id: pids.table.started(info.pid) == info.pid_started
+        for info in infos
+        if info.pid is not None
+    }
+    if len(found) < len(infos):
+        found |= dict.fromkeys(_seen_by_controller(here), True)
+    return found
+
+
+def _seen_by_controller(here: Here) -> list[str]:
+    from gascity.cli.quick import STATUS_TIMEOUT
+
+    try:
+        document = here.ask("status", {}, timeout=STATUS_TIMEOUT)
+    except GascityError:
+        return []
+    agents = document.get("agents") if isinstance(document, dict) else None
+    return [str(one["run"]) for one in agents if one["pid"]] if isinstance(agents, list) else []

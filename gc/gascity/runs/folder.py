@@ -1,0 +1,107 @@
+"""The folder of one run, and the folder of all of them.
+
+A file is written beside its place and renamed, so that whoever reads it finds the old one or the
+new one. Nothing is forced to the disk: after a loss of power the last records may be missing, which
+is what they are worth. Files are for their owner alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from dataclasses import dataclass
+
+from gascity.runs.ids import age_of, is_run_id
+from gascity.runs.info import Broken, Glance, RunInfo, from_yaml, glance, to_yaml
+
+INFO = "run-info.yaml"
+PROMPT = "prompt.md"
+LAST_SCREEN = "last-screen.txt"
+_LARGEST = 1_000_000  # bytes of a record that are read; more was not written by gc
+_HEAD = 1024  # bytes in which its head ends
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """The files of one run."""
+
+    path: str
+
+    @property
+    def run_id(self) -> str:
+        """The run it is about."""
+        return os.path.basename(self.path)
+
+    def file(self, name: str) -> str:
+        """Return the path of one of its files."""
+        return os.path.join(self.path, name)
+
+    def has(self, name: str) -> bool:
+        """Tell whether there is such a file."""
+        return os.path.isfile(self.file(name))
+
+    def write_info(self, info: RunInfo) -> None:
+        """Keep the record. Raises OSError."""
+        self.write(INFO, to_yaml(info))
+
+    def write(self, name: str, text: str) -> None:
+        """Keep a text as one of its files, whole or not at all. Raises OSError."""
+        os.makedirs(self.path, mode=0o700, exist_ok=True)
+        beside = self.file(f".{name}.new")
+        try:
+            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+            os.replace(beside, self.file(name))
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(beside)
+            raise
+
+    def read_info(self) -> RunInfo | Broken:
+        """Return its record, or why there is none that can be read."""
+        try:
+            return from_yaml(self.run_id, self.read(INFO, _LARGEST))
+        except FileNotFoundError:
+            return Broken(self.run_id, "nothing was written down of it")
+        except OSError as problem:
+            return Broken(self.run_id, problem.strerror or str(problem))
+
+    def glance(self) -> Glance | None:
+        """Return the head of its record; None when there is none that can be read."""
+        with contextlib.suppress(OSError):
+            if (head := glance(self.run_id, self.read(INFO, _HEAD))) is not None:
+                return head
+            info = self.read_info()
+            if isinstance(info, RunInfo):
+                return Glance(info.run_id, info.kind, info.status, info.agent, info.session)
+        return None
+
+    def read(self, name: str, most: int = _LARGEST) -> str:
+        """Return the beginning of one of its files. Raises OSError."""
+        with open(self.file(name), "rb") as file:
+            return file.read(most).decode("utf-8", "replace")
+
+    def remove(self) -> None:
+        """Forget the run; what cannot be removed stays."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The runs of a city. `path` need not exist."""
+
+    path: str
+
+    def of(self, run_id: str) -> RunFolder:
+        """Return the folder of a run, whether it is there or not."""
+        return RunFolder(os.path.join(self.path, run_id))
+
+    def ids(self) -> list[str]:
+        """Return the ids of all runs, the newest first. Raises OSError when that cannot be read."""
+        try:
+            names = os.listdir(self.path)
+        except FileNotFoundError:
+            return []
+        return sorted((name for name in names if is_run_id(name)), key=age_of, reverse=True)
