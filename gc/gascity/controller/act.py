@@ -141,8 +141,8 @@ class Hands:
         spec = action.spec
         provider = self.providers[spec.provider]
         agent = Agent(spec, provider, self.home)
-        self.note(Began(run, spec, action.why, agent.first_prompt(now), now.timestamp()))
         unhooked = set_up_hooks(agent, run) if spec.hooks else ()
+        self.note(Began(run, spec, action.why, agent.first_prompt(now), now.timestamp()))
         try:
             agent.start(run, now)
         except ProviderUnavailable:
