@@ -61,6 +61,20 @@ def test_who_crashes_too_often_is_a_trouble(make_city: MakeCity) -> None:
     assert set(found["problems"][0]) == {"severity", "agent", "state", "text", "since"}
 
 
+def test_who_is_muted_is_no_trouble(make_city: MakeCity) -> None:
+    city = make_city(HEAD.replace("[daemon]", '[daemon]\nrestart_delay = "10ms"') + BAD + GOOD)
+    city.gc("start", "--detach")
+    city.wait_for("bad", "quarantined")
+    city.ok("mute", "bad")
+
+    said = city.ok("health").splitlines()
+    assert said[0] == "town: healthy"
+    assert said[1].startswith("note      bad is quarantined: ")
+    assert said[1].endswith("(muted)")
+    city.ok("unmute", "bad")
+    assert city.gc("health").returncode == 1
+
+
 def test_a_file_that_is_refused_is_a_trouble(make_city: MakeCity) -> None:
     city = make_city(HEAD + GOOD)
     city.start()

@@ -16,6 +16,7 @@ from gascity import __version__
 from gascity.cli import render
 from gascity.cli.city import Here
 from gascity.cli.options import AsJson
+from gascity.core.spans import span
 from gascity.errors import ConfigError, Exit, GascityError, NotRunning, RemoteError, Unanswered
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _health(here: Here) -> Health:
         document = status_without_controller(here)
     except (Unanswered, RemoteError) as problem:
         return unanswered(_name(here), problem.message)
-    return judged(document if isinstance(document, dict) else {})
+    return judged(document if isinstance(document, dict) else {}, time.time())
 
 
 def _name(here: Here) -> str:
@@ -103,15 +104,16 @@ def _print(found: Health) -> None:
     bad = f"degraded, {count} problem{'' if count == 1 else 's'}"
     sys.stdout.write(f"{found.city}: {'healthy' if found.healthy else bad}\n")
     for finding in found.problems:
-        sys.stdout.write(_line(finding, finding.severity))
+        since = finding.since
+        lasts = "" if since is None else f" (for {span(time.time() - since)})"
+        sys.stdout.write(_line(finding, finding.severity, lasts))
     for finding in found.notes:
         sys.stdout.write(_line(finding, "note"))
 
 
-def _line(finding: Finding, word: str) -> str:
+def _line(finding: Finding, word: str, lasts: str = "") -> str:
     from gascity.config.problems import visible
 
-    lasts = "" if finding.since is None else f" (for {render.ago(time.time() - finding.since)})"
     said = visible(" ".join(finding.text.split()))
     return f"{render.colour(word.ljust(8), _COLOURS.get(word, '2'))}  {said}{lasts}\n"
 

@@ -58,8 +58,6 @@ class Alarms:
         """Tell those whom another city file names from now on."""
         if city.alerts != self._city.alerts:
             self._couriers.change(sinks_of(city.alerts, city.root, self._ambient))
-            failing = [c.alert.key for c in self._desk.cases if c.alert.key.startswith(SINK)]
-            self._desk.settle(*failing, now=self._now(), quiet=True)
         self._desk.use(city.name, city.alerts)
         self._city = city
 

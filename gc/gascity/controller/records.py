@@ -20,7 +20,7 @@ from gascity.controller.ledger import MOMENT, Ledger
 from gascity.controller.noting import Ended, LastWords, Note, Nudged, Sight
 from gascity.controller.parting import KEPT_LINES, PATIENCE, harmless
 from gascity.core.actions import Event, EventType
-from gascity.core.ends import NO_CRASH
+from gascity.core.ends import NO_CRASH, how
 from gascity.core.fingerprint import conceal
 from gascity.core.model import City
 from gascity.core.observed import RUN, Observation, Seen
@@ -253,5 +253,7 @@ def _end_of(event: Event, looks: Mapping[str, Observation]) -> Ended:
         if found is not None and found.run == event.run:
             state = found
     asked = event.type is EventType.SESSION_STOPPED and not event.message.endswith(NO_CRASH)
-    agent, session, said = event.agent, event.session, event.message
+    crashed = event.type is EventType.SESSION_CRASHED
+    said = how(state) if crashed and state is not None else event.message  # not what follows it
+    agent, session = event.agent, event.session
     return Ended(event.run, agent, session, event.type, said, asked, state, time.time())

@@ -133,6 +133,7 @@ def view(
         drift=drift,
         attached=session.attached if session else 0,
         next_at=next_at,
+        muted_until=memory.muted_until,
     )
 
 

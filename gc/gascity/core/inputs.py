@@ -22,10 +22,9 @@ from gascity.core.observed import (
     SessionState,
     Unseen,
 )
+from gascity.core.reports import HOOK
 from gascity.core.restarts import recent
 from gascity.core.spans import span
-
-HOOK = "hook"  # stands where else the name of a screen rule does
 
 
 def inputs(case: Case) -> Iterator[tuple[str, str]]:

@@ -44,7 +44,10 @@ UP = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class AgentView:
-    """One agent. Times are seconds since the epoch; `next_at` is when something will be done."""
+    """One agent. Times are seconds since the epoch; `next_at` is when something will be done.
+
+    `muted_until` is until when nobody wants to hear of its troubles.
+    """
 
     name: str
     session: str
@@ -61,3 +64,4 @@ class AgentView:
     drift: bool = False
     attached: int = 0
     next_at: float | None = None
+    muted_until: float | None = None

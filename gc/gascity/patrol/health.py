@@ -68,26 +68,25 @@ class Health:
         }
 
 
-def health(status: Fields) -> Health:
+def health(status: Fields, now: float) -> Health:
     """Return how a city is; `status` is the document that `gc status --json` prints."""
     controller = status.get("controller")
     facts = controller if isinstance(controller, Mapping) else {}
     runs = bool(facts.get("running"))
     alerts, agents = _tables(status, "alerts"), _tables(status, "agents")
     told = [alert for alert in alerts if not alert.get("muted")]
-    muted = {_text(alert, "agent") for alert in alerts if alert.get("muted")}
-    muted |= {_text(agent, "name") for agent in agents if agent.get("muted")}
+    muted = {_text(alert, "agent") for alert in alerts if alert.get("muted")} - {""}
+    muted |= {_text(one, "name") for one in agents if (_time(one, "muted_until") or 0.0) > now}
     found = [*_of_controller(facts, runs=runs), *_of_agents(agents, told, runs=runs)]
-    covered = {finding.agent: finding.text for finding in found if finding.agent}
-    found += _of_alerts(told, covered)
+    found += _of_alerts(told, {_text(agent, "name"): agent for agent in agents})
     problems: list[Finding] = []
     notes: list[Finding] = []
     for one in found:
-        if one.agent in muted and one.agent:
+        if one.agent in muted:
             notes.append(replace(one, text=f"{one.text} (muted)"))
         else:
             (notes if one.severity is Severity.INFO else problems).append(one)
-    silent = sorted(muted - {one.agent for one in notes} - {""})
+    silent = sorted(muted - {one.agent for one in notes})
     notes += [Finding(Severity.INFO, name, "", f"{name} is muted") for name in silent]
     return Health(_text(status, "city"), _ranked(problems), _ranked(notes))
 
@@ -119,30 +118,33 @@ def _of_agents(
         name, state, reason = (_text(agent, key) for key in ("name", "state", "reason"))
         text = f"{name} is {state}" + (f": {reason}" if reason else "")
         if state in _TROUBLES:
-            same = [one for one in by_agent.get(name, ()) if _is_told(one, reason)]
+            same = [one for one in by_agent.get(name, ()) if _is_of_state(one, agent)]
             worst = min([_TROUBLES[state], *map(_severity, same)], key=_RANK.__getitem__)
-            since = min((_since(one) for one in same), default=None, key=lambda at: at or 0.0)
-            yield Finding(worst, name, state, text, since)
+            times = [_time(agent, "state_since"), *(_time(one, "since") for one in same)]
+            began = [at for at in times if at is not None]
+            yield Finding(worst, name, state, text, min(began, default=None))
         elif state in _NOTED and (runs or state != State.STOPPED):
-            yield Finding(Severity.INFO, name, state, text)
+            yield Finding(Severity.INFO, name, state, text, _time(agent, "state_since"))
         if agent.get("drift") and state not in _TROUBLES and runs:
             text = f"{name} runs with an older configuration, and waits to be replaced"
             yield Finding(Severity.INFO, name, state, text)
 
 
-def _of_alerts(alerts: Iterable[Fields], covered: Mapping[str, str]) -> Iterator[Finding]:
+def _of_alerts(alerts: Iterable[Fields], agents: Mapping[str, Fields]) -> Iterator[Finding]:
     """Yield the open alerts that no agent's own line tells already."""
     for alert in alerts:
-        agent, text = _text(alert, "agent"), _text(alert, "text")
-        reason = covered.get(agent, "").partition(": ")[2]
-        if not (agent and _is_told(alert, reason)):
-            yield Finding(_severity(alert), agent, "", text, _since(alert))
+        name, text = _text(alert, "agent"), _text(alert, "text")
+        if name not in agents or not _is_of_state(alert, agents[name]):
+            yield Finding(_severity(alert), name, "", text, _time(alert, "since"))
 
 
-def _is_told(alert: Fields, reason: str) -> bool:
-    """Tell whether an alert says what an agent's reason says."""
-    text = _text(alert, "text")
-    return bool(reason) and (reason in text or text in reason)
+def _is_of_state(alert: Fields, agent: Fields) -> bool:
+    """Tell whether an alert is raised for the state that its agent is in, and has a line for."""
+    state, reason, text = _text(agent, "state"), _text(agent, "reason"), _text(alert, "text")
+    if state not in _TROUBLES and state not in _NOTED:
+        return False
+    kind = _text(alert, "key").partition(":")[0]
+    return bool(kind and state.startswith(kind)) or bool(reason and reason in text)
 
 
 def _severity(alert: Fields) -> Severity:
@@ -151,8 +153,8 @@ def _severity(alert: Fields) -> Severity:
     return Severity(word) if word in set(Severity) else Severity.CRITICAL
 
 
-def _since(alert: Fields) -> float | None:
-    at = alert.get("since")
+def _time(table: Fields, key: str) -> float | None:
+    at = table.get(key)
     return float(at) if isinstance(at, int | float) else None
 
 

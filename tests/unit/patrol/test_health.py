@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -40,7 +41,7 @@ def of(
     journal: str = "",
 ) -> Health:
     document = status_document("town", pid, views, config, journal)
-    return health({**document, "alerts": list(alerts)})
+    return health({**document, "alerts": list(alerts)}, 500.0)
 
 
 def texts(found: Health) -> list[str]:
@@ -122,6 +123,34 @@ def test_who_is_muted_is_noted_and_no_trouble() -> None:
     assert [note.text for note in found.notes] == ["a is blocked: a dialog (muted)", "b is muted"]
 
 
+def test_who_is_muted_needs_no_alert_for_that() -> None:
+    now_muted = replace(agent("a", State.BACKOFF), muted_until=501.0)
+    once_muted = replace(agent("b", State.BACKOFF), muted_until=499.0)
+    found = of(now_muted, once_muted)
+
+    assert texts(found) == ["b is backoff"]
+    assert [note.text for note in found.notes] == ["a is backoff (muted)"]
+
+
+@pytest.mark.parametrize("state", [State.WAITING, State.LIMITED])
+def test_an_alert_for_a_state_that_is_only_noted_is_no_trouble(state: State) -> None:
+    raised = {**alert("a needs you", "a"), "key": f"{state}:gc-town-a"}
+    found = of(agent("a", state, "asks something"), alerts=[raised])
+
+    assert found.healthy
+    assert [note.text for note in found.notes] == [f"a is {state}: asks something"]
+    assert not of(agent("a", State.WORKING), alerts=[raised]).healthy
+
+
+def test_a_trouble_lasts_as_long_as_its_state() -> None:
+    document = status_document("town", 1, [agent("a", State.BACKOFF)])
+    rows = document["agents"]
+    assert isinstance(rows, list)
+    rows[0]["state_since"] = 50.0
+
+    assert health(document, 500.0).problems[0].since == 50.0
+
+
 def test_drift_that_waits_is_noted() -> None:
     found = of(agent("a", State.WORKING, drift=True))
 
@@ -133,7 +162,7 @@ def test_a_document_without_alerts_will_do() -> None:
     document = status_document("town", 1, [agent("a", State.READY)])
     document.pop("alerts", None)
 
-    assert health(document).document() == {
+    assert health(document, 500.0).document() == {
         "healthy": True,
         "city": "town",
         "problems": [],
