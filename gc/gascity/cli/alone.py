@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 
 from gascity.agent import TIMEOUT
 from gascity.cli.city import Here, remembered
-from gascity.cli.lastly import parting_words, write_down
-from gascity.controller.alarms import alert_document, muted_agents
 from gascity.controller.lock import CityLock
 from gascity.controller.observe import look, seen_sessions
 from gascity.controller.opening import open_providers
@@ -27,6 +25,7 @@ from gascity.core.actions import Event, EventType
 from gascity.core.case import Case, Scene, cases
 from gascity.core.memory import HELD, Memory, after_stop, hold
 from gascity.core.model import AgentSpec, City, Desired, declared
+from gascity.core.muting import muted_agents
 from gascity.core.naming import city_id
 from gascity.core.observed import (
     CITY_ID,
@@ -101,7 +100,7 @@ def open_alerts(city: City, memory: Memory) -> list[dict[str, object]]:
     now = time.time()
     hushed = {agent for agent, until in muted_agents(city, memory).items() if until > now}
     with contextlib.suppress(GascityError), _journal(place) as journal:
-        return [alert_document(alert, hushed) for alert in journal.alerts.open()]
+        return [one.document(muted=one.agent in hushed) for one in journal.alerts.open()]
     return []
 
 
@@ -151,6 +150,8 @@ def _end_all(city: City, providers: Mapping[str, SessionProvider]) -> list[str]:
     mine = _mine(city, _observe(city, providers))
     # Those that are not seen may have left processes when their backend was killed.
     unseen = [(spec.provider, spec.session) for spec in declared(city.desired)]
+    from gascity.cli.lastly import parting_words, write_down
+
     partings = parting_words(city, providers, mine)
     _stop_all(city, providers, [*unseen, *((name, state.name) for name, state in mine)])
     write_down(Place(city.root).runs, partings, "stopped with `gc stop`, without a controller")
@@ -178,6 +179,8 @@ def stop_agents(here: Here, specs: Sequence[AgentSpec]) -> None:
         journal.record(time.time(), events, memory)
         wanted = {spec.session for spec in specs}
         mine = [(p, s) for p, s in _mine(city, _observe(city, providers)) if s.name in wanted]
+        from gascity.cli.lastly import parting_words, write_down
+
         partings = parting_words(city, providers, mine)
         _stop_all(city, providers, [(name, state.name) for name, state in mine])
         write_down(Place(city.root).runs, partings, HELD)

@@ -15,8 +15,8 @@ from gascity.controller.messages import Happened, Message
 from gascity.controller.postbox import UNPROVEN
 from gascity.core.actions import Event, EventType
 from gascity.core.alerts import Alert, Severity
-from gascity.core.memory import Memory
-from gascity.core.model import City, declared
+from gascity.core.model import City
+from gascity.core.muting import muted_agents
 from gascity.core.plan import Plan
 from gascity.errors import GascityError
 from gascity.journal.alerts import OpenAlert
@@ -97,7 +97,7 @@ class Alarms:
         """Return what is open, for `gc status --json` and `gc alerts`."""
         now = self._now()
         hushed = {agent for agent, until in self._muted.items() if until > now}
-        return [alert_document(_kept(case), hushed) for case in self._desk.cases]
+        return [_kept(case).document(muted=case.alert.agent in hushed) for case in self._desk.cases]
 
     def close(self) -> None:
         """Give what is on its way a moment, and tell nothing more."""
@@ -131,27 +131,6 @@ class Alarms:
             self.alarm(Alert("journal", "", f"what happens is not written down for now: {lost}"))
         elif not lost:
             self.settle("journal")
-
-
-def muted_agents(city: City, memory: Memory) -> dict[str, float]:
-    """Return the agents of which nobody wants to hear, with the time at which that ends."""
-    found = {spec.name: memory.of(spec.session).muted_until for spec in declared(city.desired)}
-    return {agent: until for agent, until in found.items() if until is not None}
-
-
-def alert_document(alert: OpenAlert, hushed: set[str]) -> dict[str, object]:
-    """Return an open alert for programs. Its keys are a promise."""
-    return {
-        "key": alert.key,
-        "agent": alert.agent,
-        "severity": alert.severity.value,
-        "text": alert.text,
-        "since": alert.since,
-        "last": alert.last,
-        "times": alert.times,
-        "told": alert.told,
-        "muted": alert.agent in hushed,
-    }
 
 
 def _kept(case: Case) -> OpenAlert:

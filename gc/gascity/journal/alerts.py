@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from gascity.core.alerts import Severity
 from gascity.journal.trouble import explained
@@ -47,6 +47,10 @@ class OpenAlert:
     times: int = 1
     severity: Severity = Severity.CRITICAL
     told: bool = False
+
+    def document(self, *, muted: bool) -> dict[str, object]:
+        """Return it for programs. Its keys are a promise."""
+        return {**asdict(self), "severity": self.severity.value, "muted": muted}
 
 
 class AlertBook:
