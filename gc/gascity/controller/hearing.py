@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 
 from gascity.core.observed import Alive, SessionState, Shown
 from gascity.core.reports import Report, after, heard
+from gascity.runs.ids import age_of, is_run_id
 
 
 class Hearing:
@@ -27,8 +28,8 @@ class Hearing:
         session is over: who speaks next is the agent.
         """
         before = self._last.get(session)
-        if before is not None and before.run != report.run and before.run == living_run:
-            return False  # the last words of a former self
+        if before is not None and before.run == living_run and _is_former(report.run, before.run):
+            return False  # its last words
         if before is not None and before.run == report.run and before.owner:
             if before.owner != report.owner:
                 return False
@@ -79,3 +80,10 @@ class Hearing:
         found = heard(shown, report, now, blind=blind)
         self._laid[session] = (shown, report, blind, found)
         return found
+
+
+def _is_former(run: str, than: str) -> bool:
+    """Tell whether an incarnation came before another: a look may be older than the newest one."""
+    if run == than or not (is_run_id(run) and is_run_id(than)):
+        return run != than
+    return age_of(run) < age_of(than)

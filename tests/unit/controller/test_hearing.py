@@ -76,3 +76,12 @@ def test_what_did_not_change_is_the_same_object() -> None:
     assert hearing.over(shown, SESSIONS, ["s"], 101.0)["s"] is first
     assert hearing.over(shown, SESSIONS, ["s"], 100.0 + FRESH)["s"] is shown["s"]
     assert hearing.over(shown, SESSIONS, ["s"], 101.0 + FRESH)["s"] is shown["s"]
+
+
+def test_a_new_self_is_heard_while_the_last_look_still_shows_the_former_one() -> None:
+    old, new = "20260301-1504050000-7-1", "20260301-1504060000-7-2"
+    hearing = Hearing()
+    hearing.take("s", says(Kind.READY, "old", run=old), old)
+
+    assert hearing.take("s", says(None, "new", run=new), old)
+    assert not hearing.take("s", says(Kind.READY, "old", run=old), new)
