@@ -109,6 +109,7 @@ def plan(
     memory, met = told_of(strangers, observed, memory)
     result = _gather(decisions, memory, _kept(desired, observed, memory), desired)
     wakes = [time for time in (result.wake_at, silences.wake_at) if time is not None]
+    unasked = {spec.provider for spec, _ in wished} - observed.providers.keys()
     city_wide = (*silences.troubles, *((brake.BRAKED,) if memory.braked else ()))
     return replace(
         result,
@@ -116,7 +117,7 @@ def plan(
         wake_at=min(wakes, default=None),
         foreign=strangers,
         troubles=(*city_wide, *result.troubles),
-        blind=result.blind | silences.unsure,
+        blind=result.blind | silences.unsure | unasked,
         made_at=now,
         settled=settled,
     )

@@ -145,6 +145,15 @@ def test_a_silent_provider_is_told_of_after_a_while() -> None:
     assert back.troubles == ()
 
 
+def test_a_provider_that_was_not_asked_yet_may_still_be_silent() -> None:
+    desired = Desired("c", CITY, (agent("a"), replace(agent("b"), provider="there")))
+
+    first = look(desired, session("a"))
+
+    assert "there" in first.blind  # as for one that is silent for the first time
+    assert "here" not in first.blind
+
+
 def test_a_manual_drain_sticks_until_it_is_taken_back() -> None:
     desired = Desired("c", CITY, (agent("a"),))
     memory = drain(Memory(), "gc-c-a")
