@@ -261,7 +261,8 @@ def _at_work(
     """Decide about an agent that lives and is to go on living: what its screen asks for."""
     shown, queued = sight.shown, sight.queued
     found, memory = doing(spec, state, shown, queued, memory, now, unread=sight.unread)
-    troubles = (*found.troubles, *_unready(spec, state, shown))
+    unready = () if sight.unread else _unready(spec, state, shown)
+    troubles = (*found.troubles, *unready)
     memory = _with_excuse(memory, state, shown)
     if asked(state):  # nobody wants that any more
         undrain = Undrain(spec.session, spec.provider, spec.name, "it is needed again")

@@ -12,7 +12,7 @@ from gascity.core.decision import Decision, Wanted
 from gascity.core.memory import AgentMemory
 from gascity.core.model import AgentSpec, OnIdle, StartupHints
 from gascity.core.nudges import QueuedNudge
-from gascity.core.observed import CITY_ID, CONFIG_HASH, RUN, Alive, SessionState, Shown
+from gascity.core.observed import CITY_ID, CONFIG_HASH, READY, RUN, Alive, SessionState, Shown
 from gascity.core.views import State
 from gascity.screens.reading import Kind, Reading
 
@@ -182,3 +182,14 @@ def test_a_restart_that_did_not_come_to_its_turn_is_not_told_and_counted_twice()
     watched = look(state=replace(STATE, attached=1), memory=again.memory, now=NOW + 2)
     assert watched.actions == ()
     assert watched.memory.counted == ""
+
+
+def test_an_agent_whose_screen_is_still_to_be_read_may_have_shown_its_prompt_since() -> None:
+    late = replace(STATE, last_activity=NOW, meta={**STATE.meta, READY: "timeout"})
+
+    unread = look(state=late, unread=True)
+    without_rules = look(state=late)
+
+    assert unread.troubles == ()
+    assert unread.blind
+    assert [alert.key for alert in without_rules.troubles] == ["unready:gc-c-a"]
