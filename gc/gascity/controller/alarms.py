@@ -11,11 +11,12 @@ import math
 from collections.abc import Callable, Mapping
 
 from gascity.controller.chronicle import Chronicle
+from gascity.controller.demand import UNCOUNTED
 from gascity.controller.messages import Happened, Message
 from gascity.controller.postbox import UNPROVEN
 from gascity.core.actions import Event, EventType
 from gascity.core.alerts import Alert, Severity
-from gascity.core.model import City
+from gascity.core.model import City, declared
 from gascity.core.muting import muted_agents
 from gascity.core.plan import Plan
 from gascity.errors import GascityError
@@ -27,6 +28,7 @@ from gascity.patrol.sinks import sinks_of
 
 SINK = "sink:"  # what the keys of ways to people begin with that do not work
 LAST_WORDS = 2.0  # seconds that the exit waits for alerts to be handed over
+_LEFT = (UNPROVEN, UNCOUNTED)  # how keys begin of what an agent or a pool leaves behind
 _OWN = frozenset({"city", "files", "journal"})  # each controller finds these out for itself
 
 
@@ -69,6 +71,7 @@ class Alarms:
             self._desk.settle(*(c.alert.key for c in self._desk.cases), now=now, quiet=True)
         else:
             self._desk.stand(plan.troubles, plan.blind, now)
+            self._let_go(now)
 
     def alarm(self, alert: Alert) -> None:
         """Take a trouble that no plan knows of; it lasts until it is settled."""
@@ -102,6 +105,21 @@ class Alarms:
     def close(self) -> None:
         """Give what is on its way a moment, and tell nothing more."""
         self._couriers.close(LAST_WORDS)
+
+    def _let_go(self, now: float) -> None:
+        """End what nobody would: of agents and pools that are gone, and messages of long ago."""
+        found = [case for case in self._desk.cases if case.alert.key.startswith(_LEFT)]
+        desired = self._city.desired
+        if not found or desired.unresolved:  # of those who they are is not known
+            return
+        checks = {f"{UNCOUNTED}{pool.name}" for pool in desired.pools if pool.check}
+        agents = {spec.name for spec in declared(desired)}
+        oldest = now - self._city.daemon.keep_events
+        for case in found:
+            key, agent = case.alert.key, case.alert.agent
+            lasts = case.last >= oldest and agent in agents if agent else key in checks
+            if not lasts:
+                self._desk.settle(key, now=now)
 
     def _report(self, sink: str, problem: str | None) -> None:
         """Tell the loop that a sink fails, or works again; called by its courier."""

@@ -21,6 +21,7 @@ from gascity.core.alerts import Alert, Severity
 from gascity.core.model import PoolSpec
 
 TIMEOUT = 30.0
+UNCOUNTED = "pool:"  # how the key of an alert begins that tells of a check
 
 
 class Demand:
@@ -47,6 +48,7 @@ class Demand:
         """Forget all pools but these."""
         names = {pool.name for pool in pools}
         self.sizes = {name: size for name, size in self.sizes.items() if name in names}
+        self._told = {name: why for name, why in self._told.items() if name in names}
 
     def take(self, pool: str, size: int | None) -> bool:
         """Take an answer; tell whether it is another than before."""
@@ -66,7 +68,7 @@ class Demand:
         self._told[counted.pool] = counted.why
         text = f"the check of pool {counted.pool} gives no number: {counted.why}"
         text = f"{text}; its last size stays"
-        return [Alert(f"pool:{counted.pool}", "", text, severity=Severity.WARNING)]
+        return [Alert(f"{UNCOUNTED}{counted.pool}", "", text, severity=Severity.WARNING)]
 
     def _count(self, pool: PoolSpec) -> None:
         size, why = None, "it could not be run"

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from gascity.controller.act import Hands
 from gascity.controller.clock import Clock
+from gascity.controller.demand import UNCOUNTED
 from gascity.controller.inbox import Inbox
 from gascity.controller.looks import HASTE, news_of
 from gascity.controller.messages import (
@@ -252,7 +253,7 @@ class Controller:
             self._looks.want()
         self._say((), self._demand.complaints(counted))
         if counted.size is not None:
-            self.alarms.settle(f"pool:{counted.pool}")
+            self.alarms.settle(f"{UNCOUNTED}{counted.pool}")
 
     def _looked(self, looked: Looked) -> None:
         was_lost = isinstance(self._looks.seen.get(looked.provider), Unseen)

@@ -19,6 +19,7 @@ from gascity.core.spans import span
 from gascity.patrol.notice import Notice, NoticeKind
 
 MINUTE = 60.0
+HOUR = 3600.0  # after which a trouble that lasts is kept anew: what is old is let go
 MOST = 1000  # troubles that are open at a time; the oldest is forgotten for one more
 NAMED = 5  # of those that are told in one word
 _RANK = {Severity.CRITICAL: 0, Severity.WARNING: 1, Severity.INFO: 2}
@@ -84,7 +85,9 @@ class Desk:
         """
         found = {alert.key: alert for alert in troubles}
         for alert in found.values():
-            if self._said.get(alert.key) != alert or alert.key not in self._open:
+            known = self._open.get(alert.key)
+            kept = known is not None and now < known.last + HOUR
+            if not kept or self._said.get(alert.key) != alert:
                 self._take(alert, now, again=False)
         gone = [key for key in self._open if is_planned(key) and key not in found]
         self.settle(*(key for key in gone if whose(key) not in blind), now=now)

@@ -19,12 +19,21 @@ from gascity.controller.messages import Happened, Message
 from gascity.core.actions import Event, EventType
 from gascity.core.alerts import Alert
 from gascity.core.memory import AgentMemory, Memory
-from gascity.core.model import AlertSettings, City, Desired
+from gascity.core.model import AlertSettings, City, Desired, PoolSpec
 from gascity.core.plan import Plan
 from gascity.journal.store import Journal
 from gascity.testing.eventually import eventually
 
 MEMORY = Memory({"s": AgentMemory(run="r")})
+
+
+class Hasty(Clock):
+    """A clock that can be set ahead."""
+
+    ahead = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.ahead
 
 
 class Story:
@@ -37,10 +46,11 @@ class Story:
         self.city = City(
             "c", str(folder), Desired("c", "id", ()), alerts=AlertSettings(command=command)
         )
+        self.clock = Clock()
         self.begin()
 
     def begin(self) -> None:
-        self.chronicle = Chronicle(self.city, {}, self.journal, lambda _event: None, Clock())
+        self.chronicle = Chronicle(self.city, {}, self.journal, lambda _event: None, self.clock)
         self.alarms = Alarms(self.city, {}, self.journal, self.chronicle, self.posted.append)
 
     def write(self) -> None:
@@ -54,6 +64,10 @@ class Story:
     def alarm(self, *alerts: Alert) -> None:
         for alert in alerts:
             self.alarms.alarm(alert)
+        self.write()
+
+    def stand(self, *troubles: Alert) -> None:
+        self.alarms.stand(Plan((), (), MEMORY, (), None, troubles=troubles), ending=False)
         self.write()
 
     def open(self) -> list[str]:
@@ -172,6 +186,51 @@ def test_messages_that_may_not_have_arrived_are_over_with_one_that_did(story: St
     assert story.open() == ["nudge:3", "quarantine:mayor"]
 
 
+def test_what_is_told_of_who_left_the_city_is_over(story: Story) -> None:
+    pool = PoolSpec("crew", 0, 1, (agent("crew-1"),), check="false")
+    city = replace(story.city, desired=Desired("c", "id", (agent("mayor"),), (pool,)))
+    story.alarms.take(city)
+    story.alarm(
+        Alert("nudge:1", "mayor", "look"),
+        Alert("nudge:2", "crew-1", "look"),
+        Alert("pool:crew", "", "look"),
+        Alert("city", "", "look"),
+    )
+    story.stand()
+    assert story.open() == ["city", "nudge:1", "nudge:2", "pool:crew"]
+
+    story.alarms.take(replace(city, desired=Desired("c", "id", (agent("mayor"),))))
+    story.stand()
+
+    assert story.open() == ["city", "nudge:1"]
+
+
+def test_a_message_of_long_ago_troubles_nobody(story: Story) -> None:
+    clock = story.clock = Hasty()
+    story.city = replace(story.city, desired=Desired("c", "id", (agent("mayor"),)))
+    story.begin()
+    story.alarm(Alert("nudge:1", "mayor", "look"), Alert("city", "", "look"))
+
+    clock.ahead = story.city.daemon.keep_events + 1
+    story.stand()
+
+    assert story.open() == ["city"]
+
+
+def test_a_trouble_that_lasts_is_open_in_the_journal_however_old_it_is(story: Story) -> None:
+    clock = story.clock = Hasty()
+    story.begin()
+    trouble = Alert("quarantine:s", "mayor", "look")
+    for day in range(35):
+        clock.ahead = day * 86_400.0
+        story.stand(trouble)
+    assert story.kinds() == [EventType.ALERT_RAISED]
+
+    story.journal.trim(clock.now(), story.city.daemon.keep_events, 100)
+
+    assert story.open() == ["quarantine:s"]
+
+
 def test_a_new_controller_sees_the_city_with_its_own_eyes(story: Story) -> None:
     story.alarm(
         Alert("files", "", "look"),
@@ -231,15 +290,6 @@ def test_another_city_file_may_name_other_people(make_story: Callable[[str], Sto
 
     eventually((story.folder / "new").exists)
     assert not (story.folder / "old").exists()
-
-
-class Hasty(Clock):
-    """A clock that can be set ahead."""
-
-    ahead = 0.0
-
-    def now(self) -> float:
-        return super().now() + self.ahead
 
 
 def test_a_provider_that_answers_again_is_no_trouble(bench: Bench) -> None:
