@@ -86,6 +86,8 @@ def _text(content: bytes) -> str:
         tomllib.loads(text)
     except UnicodeDecodeError:
         raise Untouchable("it is not UTF-8 text") from None
+    except RecursionError:
+        raise Untouchable("it is nested too deeply") from None
     except ValueError as problem:
         raise Untouchable(f"it is not TOML: {problem}") from None
     return text

@@ -40,7 +40,7 @@ def merged(content: bytes | None, backend: str, groups: Groups) -> bytes:
 
 def stripped(content: bytes, backend: str) -> bytes:
     """Return the settings without our hooks; the very same bytes if there are none."""
-    before = _parsed(content)
+    before = _parsed(content) if content.strip() else {}
     settings = _without(before, backend)
     if settings == before:
         return content

@@ -69,7 +69,9 @@ def test_all_else_keeps_its_layout() -> None:
     assert CODEX.merged(WITHOUT.encode(), GC).decode().endswith(WITHOUT)
 
 
-@pytest.mark.parametrize("content", ["x = ", 'notify = "word"', "notify = [1]"])
+@pytest.mark.parametrize(
+    "content", ["x = ", 'notify = "word"', "notify = [1]", "x = " + "[" * 5000]
+)
 def test_a_file_that_cannot_be_merged_is_refused(content: str) -> None:
     with pytest.raises(Untouchable):
         CODEX.merged(content.encode(), GC)

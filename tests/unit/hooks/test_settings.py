@@ -135,6 +135,21 @@ def test_a_file_that_was_not_there_is_gone_again_with_its_folder(
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("content", [b"", b"\n \n"])
+def test_a_file_in_which_nothing_is_said_comes_back_as_it_was(
+    content: bytes, name: str, tmp_path: Path, records: str
+) -> None:
+    path = tmp_path / "settings"
+    path.write_bytes(content)
+
+    assert files.install(records, tool(name), str(path), "s1", GC)
+    (record,) = files.records(records)
+    files.uninstall(records, record, tool(name))
+
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_second_install_changes_nothing(name: str, tmp_path: Path, records: str) -> None:
     path = tmp_path / "settings"
     files.install(records, tool(name), str(path), "s1", GC)
