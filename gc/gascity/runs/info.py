@@ -143,7 +143,7 @@ def from_yaml(run_id: str, text: str) -> RunInfo | Broken:
     try:
         document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  it is a safe one
         return _typed(run_id, document)
-    except yaml.YAMLError as problem:
+    except (yaml.YAMLError, LookupError, AttributeError) as problem:  # a tag on what it is not
         return Broken(run_id, " ".join(f"it is no YAML: {problem}".split()))
     except (TypeError, ValueError, RecursionError) as problem:
         return Broken(run_id, " ".join(str(problem).split()))

@@ -106,6 +106,9 @@ def test_keys_that_a_newer_gc_writes_are_ignored() -> None:
         (f"run_id: {RUN}\nagent: [a]\n", "agent cannot be ['a']"),
         (f"run_id: {RUN}\nlast_nudge: 3\n", "last_nudge cannot be read"),
         ("[" * 5000, "maximum recursion depth"),
+        ("start_time: !!timestamp then", "it is no YAML"),
+        ("crash: !!bool perhaps", "it is no YAML"),
+        ("pid: !!int ''", "it is no YAML"),
     ],
 )
 def test_what_cannot_be_understood_is_broken_with_a_reason(text: str, why: str) -> None:
