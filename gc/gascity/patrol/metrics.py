@@ -38,12 +38,13 @@ def metrics(status: Fields, counted: Counted | None, *, answers: bool, version: 
 
     `answers` says whether its controller does; `counted` is None where the journal cannot be read.
     """
+    agents = _once(_tables(status, "agents"))
     families = [
         _one("gc_build_info", "The gc that wrote this, as a label.", 1, version=version),
         _one("gc_up", "Whether a controller runs and answers.", answers),
         *_of_controller(status),
-        *_of_city(status),
-        *_of_agents(_tables(status, "agents")),
+        *_of_city(status, agents),
+        *_of_agents(agents),
         *_of_alerts(_tables(status, "alerts")),
         *([] if counted is None else _of_journal(counted)),
     ]
@@ -74,14 +75,24 @@ def _of_controller(status: Fields) -> list[Family]:
     ]
 
 
-def _of_city(status: Fields) -> list[Family]:
-    agents = Family("gc_agents", Kind.GAUGE, "How many agents are in which state.")
-    states = [str(agent.get("state")) for agent in _tables(status, "agents")]
+def _once(agents: Iterable[Fields]) -> list[Fields]:
+    """Return each agent once: of one that moves to another provider, the session that runs."""
+    found: dict[str, Fields] = {}
+    for agent in agents:
+        name = str(agent.get("name"))
+        if name not in found or agent.get("pid"):
+            found[name] = agent
+    return list(found.values())
+
+
+def _of_city(status: Fields, agents: Iterable[Fields]) -> list[Family]:
+    counted = Family("gc_agents", Kind.GAUGE, "How many agents are in which state.")
+    states = [str(agent.get("state")) for agent in agents]
     for state in dict.fromkeys([*map(str, State), *states]):
-        agents.add(states.count(state), state=state)
+        counted.add(states.count(state), state=state)
     foreign = _tables(status, "foreign")
     about = "Sessions with a name like ours that this city did not make."
-    return [agents, _one("gc_foreign_sessions", about, len(foreign))]
+    return [counted, _one("gc_foreign_sessions", about, len(foreign))]
 
 
 def _of_agents(agents: Iterable[Fields]) -> list[Family]:

@@ -104,6 +104,17 @@ def test_a_city_as_prometheus_reads_it() -> None:
     assert value(found, "gc_journal_bytes") == 4096
 
 
+def test_an_agent_that_moves_to_another_provider_counts_once_as_what_runs() -> None:
+    there = AgentView("a", "gc-town-a", "subprocess", State.UNKNOWN, "its session has to end")
+    here = AgentView("a", "gc-town-a", "tmux", State.DRAINING, pid=1, attached=1)
+
+    found = lint(printed(there, here))
+
+    assert value(found, "gc_agent_state", agent="a", state="draining") == 1
+    assert value(found, "gc_agent_attached", agent="a") == 1
+    assert value(found, "gc_agents", state="unknown") == 0
+
+
 def test_every_state_and_type_has_a_sample() -> None:
     found = lint(printed(*AGENTS))
 
