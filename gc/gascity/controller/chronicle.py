@@ -1,7 +1,8 @@
 """What happened, told to whoever watches and written down.
 
 A journal that cannot be written must not end the supervision: what is untold is kept, and written
-when it can be. Screens that go with an event lose the secrets their agent was given.
+when it can be. What is told of an agent, which may quote what it showed or what its commands said,
+loses the secrets it was given.
 """
 
 from __future__ import annotations
@@ -26,16 +27,6 @@ from gascity.journal.alerts import OpenAlert
 from gascity.journal.store import Happening, Journal
 
 RECORDS = frozenset({EventType.DIALOG_ANSWERED, EventType.DIALOG_FAILED})  # with JSON for detail
-FROM_SCREENS = frozenset(
-    {
-        EventType.ALERT_RAISED,
-        EventType.DIALOG_ANSWERED,
-        EventType.DIALOG_FAILED,
-        EventType.NUDGE_SUBMITTED,
-        EventType.NUDGE_REFUSED,
-        EventType.NUDGE_UNVERIFIED,
-    }
-)
 MOST_UNTOLD = 10_000  # events kept in memory while the journal cannot be written
 PAUSE = 1.0  # seconds between two tries to write then: each may have to wait for somebody
 TIDIED = 60.0  # seconds between two looks for events that are too old, when none were left
@@ -92,7 +83,7 @@ class Chronicle:
     def record(self, events: Iterable[Event]) -> None:
         """Tell of events now; `write` keeps them."""
         for event in events:
-            told = self._harmless(event) if event.type in FROM_SCREENS else event
+            told = self._harmless(event)
             self._unwritten.append((self._clock.now(), told))
             self._tell(told)
             for listener in self._listeners:

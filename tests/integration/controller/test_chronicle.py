@@ -94,6 +94,19 @@ def test_that_the_journal_was_lost_is_told_once_and_stands_in_it_later(story: St
     assert kinds.count(EventType.JOURNAL_LOST) == 1
 
 
+def test_no_event_of_an_agent_has_its_secrets(story: Story) -> None:
+    spec = agent("mayor", env={"MAYORS_TOKEN": "hush-hush-hush"})
+    story.chronicle.take(City("c", "/", Desired("c", "id", (spec,))))
+    said = "pre_start of it failed (1): `login`: hush-hush-hush is no good"
+
+    for kind in EventType:
+        detail = "{}" if kind in chronicles.RECORDS else said
+        story.chronicle.record([Event(kind, "mayor", message=said, detail=detail)])
+    story.chronicle.write(MEMORY)
+
+    assert "hush" not in repr(story.journal.entries()) + repr(story.told)
+
+
 def test_what_there_is_no_room_for_in_memory_is_counted(
     story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
