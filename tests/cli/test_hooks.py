@@ -272,8 +272,23 @@ def test_settings_with_comments_are_not_touched(make_city: MakeCity) -> None:
     assert path.read_text() == "{\n  // mine\n}"
 
 
-def test_an_agent_whose_hooks_cannot_be_set_up_starts_without(make_city: MakeCity) -> None:
-    city = make_city(HEAD + SLEEPER + QUICK + "hooks = true\n")
+def test_what_an_agent_prepares_finds_its_folder_empty(make_city: MakeCity) -> None:
+    clone = 'test -e cloned || { test -z "$(ls -A)" && touch cloned; }'
+    clones = f'dir = "rig"\npre_start = [{json.dumps(clone)}]\n'
+    city = make_city(HEAD + SLEEPER + QUICK + "hooks = true\n" + clones)
+
+    city.start()
+
+    settings = json.loads((city.folder / "rig" / ".claude" / "settings.local.json").read_text())
+    assert "Stop" in settings["hooks"]
+    assert (city.folder / "rig" / "cloned").exists()
+
+
+@pytest.mark.parametrize("prepares", ["", 'pre_start = ["true"]\n'])
+def test_an_agent_whose_hooks_cannot_be_set_up_starts_without(
+    make_city: MakeCity, prepares: str
+) -> None:
+    city = make_city(HEAD + SLEEPER + QUICK + "hooks = true\n" + prepares)
     path = city.folder / ".claude" / "settings.local.json"
     path.parent.mkdir()
     path.write_text("{,}")

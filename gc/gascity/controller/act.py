@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from gascity.agent import TIMEOUT, Agent, Home
-from gascity.controller.hooking import set_up_hooks
+from gascity.controller.hooking import set_up_hooks, with_hooks
 from gascity.controller.noting import Began, LastWords, Note, NotUp, Up, unheard
 from gascity.controller.parting import KEPT_LINES, PATIENCE, last_words
 from gascity.controller.telling import dialog_event, dialogs_at_start, nudge_event
@@ -141,7 +141,11 @@ class Hands:
         spec = action.spec
         provider = self.providers[spec.provider]
         agent = Agent(spec, provider, self.home)
-        unhooked = set_up_hooks(agent, run) if spec.hooks else ()
+        unhooked: tuple[Event, ...] = ()
+        if spec.hooks and spec.hints.pre_start:
+            agent = with_hooks(agent)
+        elif spec.hooks:
+            unhooked = set_up_hooks(agent, run)
         self.note(Began(run, spec, action.why, agent.first_prompt(now), now.timestamp()))
         try:
             agent.start(run, now)
@@ -153,6 +157,8 @@ class Hands:
             self.note(NotUp(run, str(problem), said, time.time()))
             raise
         self.note(Up(run))
+        if spec.hooks and spec.hints.pre_start:
+            unhooked = set_up_hooks(agent, run)  # they are there, or why not is told
         if agent.has_steps_after_creation:
             provider.remove_meta(spec.session, STARTING, timeout=TIMEOUT)
         event = Event(EventType.SESSION_STARTED, spec.name, spec.session, run, action.why)
