@@ -8,6 +8,9 @@ import signal
 
 from tests.cli.conftest import HEAD, LIMIT, City, MakeCity, lives
 
+from gascity.core.memory import Memory
+from gascity.journal.alerts import OpenAlert
+from gascity.journal.store import Journal
 from gascity.testing.eventually import eventually
 
 BROKEN = (
@@ -42,6 +45,19 @@ def test_an_alert_is_open_told_once_and_over(make_city: MakeCity) -> None:
 
     eventually(lambda: [one["event"] for one in told(city)] == ["raised", "resolved"], within=LIMIT)
     assert alerts(city) == []
+
+
+def test_what_an_alert_quotes_does_nothing_to_a_terminal(make_city: MakeCity) -> None:
+    city = make_city(BROKEN)
+    (city.folder / ".gc").mkdir(exist_ok=True)
+    journal = Journal(str(city.folder / ".gc" / "city.db"))
+    text = "bad cannot start: \x1b[2J\nall is well"
+    journal.write([], Memory(), [OpenAlert("quarantine:s", "bad", text, 1.0, 1.0)])
+    journal.close()
+
+    shown = city.ok("alerts")
+
+    assert "bad cannot start: \\x1b[2J all is well\n" in shown
 
 
 def test_a_muted_agent_is_not_told_of_until_it_is_unmuted(make_city: MakeCity) -> None:

@@ -16,6 +16,7 @@ from gascity.cli.change import asked_or_alone
 from gascity.cli.city import Here, find_agents, names_meant
 from gascity.cli.options import AgentNames, AsJson, seconds
 from gascity.cli.quick import STATUS_TIMEOUT
+from gascity.config.problems import visible
 from gascity.core.spans import span
 from gascity.errors import Exit, NotRunning
 
@@ -60,10 +61,10 @@ def alerts(context: typer.Context, as_json: AsJson = False) -> int:
         [
             [
                 str(one["severity"]),
-                str(one["agent"]) or "-",
+                visible(str(one["agent"])) or "-",
                 span(now - float(str(one["since"]))),
                 "muted" if one["muted"] else "yes" if one["told"] else "no",
-                str(one["text"]),
+                visible(" ".join(str(one["text"]).split())),
             ]
             for one in found
         ],
