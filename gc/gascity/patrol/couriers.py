@@ -2,7 +2,7 @@
 
 Each sink has a queue and a thread of its own, so one that hangs delays neither the city nor the
 other sinks. A sink that fails is a trouble itself: that it begins to fail and that it works again
-is reported, once each.
+is reported, once each. What it certainly did not take waits, and is tried again until it does.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from gascity.patrol.notice import Notice, Sink, SinkFailed
+from gascity.patrol.notice import Notice, NotTaken, Sink, SinkFailed
 
 MOST = 100  # notices that wait for one sink
+AGAIN, LONGEST = 5.0, 60.0  # seconds until what was not taken is tried again, doubling
 
 Report = Callable[[str, str | None], None]
 """Called with a sink's name and why it fails, or None when it works again.
@@ -27,9 +28,12 @@ It is called from a courier's thread, and must neither wait nor raise.
 class Couriers:
     """The couriers of one city. All methods are for the thread that made it."""
 
-    def __init__(self, sinks: Iterable[Sink], report: Report, *, most: int = MOST) -> None:
+    def __init__(
+        self, sinks: Iterable[Sink], report: Report, *, most: int = MOST, again: float = AGAIN
+    ) -> None:
         self._report = report
         self._most = most
+        self._again = again
         self._couriers = [self._courier(sink) for sink in sinks]
 
     def send(self, notice: Notice) -> None:
@@ -68,7 +72,7 @@ class Couriers:
             courier.join(max(deadline - time.monotonic(), 0.0))
 
     def _courier(self, sink: Sink, left: _Left | None = None) -> _Courier:
-        return _Courier(sink, self._report, self._most, left)
+        return _Courier(sink, self._report, self._most, self._again, left)
 
 
 class _Left:
@@ -82,13 +86,17 @@ class _Left:
 class _Courier:
     """One sink, its queue and its thread."""
 
-    def __init__(self, sink: Sink, report: Report, most: int, left: _Left | None) -> None:
+    def __init__(
+        self, sink: Sink, report: Report, most: int, again: float, left: _Left | None
+    ) -> None:
         self.sink = sink
         self._report = report
         self._most = most
         self._queue = deque(left.waiting if left else ())
         self._changed = threading.Condition()
         self._dropped = 0
+        self._again = self._pause = again
+        self._rests_until = 0.0
         self._failing = left is not None and left.failing
         self._finishing = False
         self._retired = False
@@ -127,8 +135,12 @@ class _Courier:
     def _run(self) -> None:
         while (notice := self._next()) is not None:
             problem: str | None = None
+            self._pause, before = self._again, self._pause
             try:
                 self.sink.send(notice)
+            except NotTaken as failed:
+                problem = failed.message
+                self._put_back(notice, before)
             except SinkFailed as failed:
                 problem = failed.message
             except Exception as failed:  # noqa: BLE001  a fault in one must not end the telling
@@ -142,11 +154,30 @@ class _Courier:
     def _next(self) -> Notice | None:
         """Return what to send next, or None when this is the end."""
         with self._changed:
-            while not self._queue:
-                if self._finishing or self._retired:
+            while (rest := self._rest()) != 0.0:
+                if not self._queue and (self._finishing or self._retired):
                     return None
-                self._changed.wait()
+                self._changed.wait(rest)
             return self._queue.popleft()
+
+    def _rest(self) -> float | None:
+        """Return how long nothing is to be sent; None while nothing waits."""
+        if not self._queue:
+            return None
+        rest = max(self._rests_until - time.monotonic(), 0.0)
+        return 0.0 if self._finishing else rest
+
+    def _put_back(self, notice: Notice, pause: float) -> None:
+        """Have a notice wait for a while that nobody took, unless this is the end."""
+        with self._changed:
+            if self._finishing or self._retired:
+                return
+            if len(self._queue) >= self._most:
+                self._dropped += 1
+                return
+            self._queue.appendleft(notice)
+            self._rests_until = time.monotonic() + pause
+            self._pause = min(pause * 2, LONGEST)
 
     def _judge(self, problem: str | None) -> None:
         """Report what changed with the last notice."""

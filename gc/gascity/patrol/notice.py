@@ -64,6 +64,10 @@ class SinkFailed(GascityError):
     """A notice could not be handed over; the message says why, without secrets."""
 
 
+class NotTaken(SinkFailed):
+    """Nobody was there to take it: it can be handed over later, and does not come twice then."""
+
+
 class Sink(Protocol):
     """One way to tell a person."""
 

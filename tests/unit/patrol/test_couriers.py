@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tests.unit.patrol.conftest import LIMIT, notice
 
 from gascity.patrol.couriers import Couriers
-from gascity.patrol.notice import Notice, SinkFailed
+from gascity.patrol.notice import Notice, NotTaken, SinkFailed
 from gascity.testing.eventually import eventually
 
 
@@ -48,6 +48,22 @@ class Moody(Told):
             raise SinkFailed("answered with 500")
         if notice.text == "bug":
             raise ValueError("hunter2")
+
+
+@dataclass
+class Away(Told):
+    """A sink behind a net that is down until it is back."""
+
+    name: str = "away"
+    version: int = 1
+    tries: list[str] = field(default_factory=list, compare=False)
+    back: threading.Event = field(default_factory=threading.Event, compare=False)
+
+    def send(self, notice: Notice) -> None:
+        self.tries.append(notice.text)
+        if not self.back.is_set():
+            raise NotTaken("cannot be reached")
+        super().send(notice)
 
 
 class Reports:
@@ -173,3 +189,40 @@ def test_the_end_does_not_wait_for_a_sink_that_hangs() -> None:
     assert "too late" not in told.texts
     assert not stuck.texts
     stuck.let_go.set()
+
+
+def test_what_nobody_took_is_handed_over_when_somebody_does() -> None:
+    away, reports = Away(), Reports()
+    couriers = Couriers([away], reports, again=0.001)
+    send(couriers, "a", "b")
+    eventually(lambda: len(away.tries) > 3, within=LIMIT)
+    assert set(away.tries) == {"a"}
+    away.back.set()
+    eventually(lambda: away.texts == ["a", "b"], within=LIMIT)
+    couriers.close(LIMIT)
+
+    assert reports.said == [("away", "cannot be reached"), ("away", None)]
+
+
+def test_what_nobody_took_goes_to_the_sink_that_takes_its_place() -> None:
+    away, after, reports = Away(), Away(version=2), Reports()
+    after.back.set()
+    couriers = Couriers([away], reports, again=LIMIT)
+    send(couriers, "a")
+    eventually(lambda: couriers._couriers[0]._queue and reports.said, within=LIMIT)
+    couriers.change([after])
+    couriers.close(LIMIT)
+
+    assert after.texts == ["a"]
+
+
+def test_the_end_tries_once_more_what_nobody_took_and_waits_for_nobody() -> None:
+    away = Away()
+    couriers = Couriers([away], Reports(), again=LIMIT)
+    send(couriers, "a")
+    eventually(lambda: away.tries and couriers._couriers[0]._queue, within=LIMIT)
+    thread = couriers._couriers[0]._thread
+    couriers.close(LIMIT)
+
+    assert away.tries == ["a", "a"]
+    assert not thread.is_alive()

@@ -47,7 +47,8 @@ class Apprise:
         }
         failed = self.bounded.run(calls)
         if failed:
-            raise SinkFailed("; ".join(f"address {name} {why}" for name, why in failed.items()))
+            why = "; ".join(f"address {name} {one.message}" for name, one in failed.items())
+            raise SinkFailed(why)
 
     def _addresses(self) -> list[str]:
         if not self.variable:

@@ -23,13 +23,13 @@ class Bounded:
         self._timeout = timeout
         self._left: dict[str, threading.Thread] = {}
 
-    def run(self, calls: Mapping[str, Call]) -> dict[str, str]:
+    def run(self, calls: Mapping[str, Call]) -> dict[str, SinkFailed]:
         """Make all calls at once; return why which of them did not go well, by their names."""
         deadline = time.monotonic() + self._timeout
-        failed: dict[str, str] = {}
+        failed: dict[str, SinkFailed] = {}
         for name, call in calls.items():
             if (left := self._left.get(name)) is not None and left.is_alive():
-                failed[name] = "is still busy with an earlier alert"
+                failed[name] = SinkFailed("is still busy with an earlier alert")
                 continue
             self._left[name] = threading.Thread(
                 target=_make, args=(name, call, failed), name=f"gc-alert-{name}", daemon=True
@@ -38,16 +38,16 @@ class Bounded:
         for name in [name for name in calls if name not in failed]:
             self._left[name].join(max(deadline - time.monotonic(), 0.0))
             if self._left[name].is_alive():
-                failed[name] = f"did not answer within {self._timeout:g} s"
+                failed[name] = SinkFailed(f"did not answer within {self._timeout:g} s")
             else:
                 del self._left[name]
         return {name: failed[name] for name in calls if name in failed}
 
 
-def _make(name: str, call: Call, failed: dict[str, str]) -> None:
+def _make(name: str, call: Call, failed: dict[str, SinkFailed]) -> None:
     try:
         call()
     except SinkFailed as problem:
-        failed[name] = problem.message
+        failed[name] = problem
     except Exception as problem:  # noqa: BLE001  a library may raise anything, and its words may hold the address
-        failed[name] = f"failed with {type(problem).__name__}"
+        failed[name] = SinkFailed(f"failed with {type(problem).__name__}")

@@ -1,8 +1,9 @@
 """Posting alerts to an address, as JSON.
 
 What may pass is tried again with growing pauses, as long as the time limit allows: nobody there,
-too many requests, a fault of the server. What does not pass, such as a refusal, fails at once. The
-address is a secret: no message has it, and no other host is ever sent what was meant for it.
+too many requests, a fault of the server; and after that now and then (see `couriers`). What does
+not pass, such as a refusal, fails at once. The address is a secret: no message has it, and no other
+host is ever sent what was meant for it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gascity.patrol.notice import Notice, SinkFailed
+from gascity.patrol.notice import Notice, NotTaken, SinkFailed
 from gascity.patrol.sinks.bounded import Bounded
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ class Webhook:
         body = json.dumps({"title": notice.title, **notice.body()}).encode()
         deadline = time.monotonic() + self.timeout
         failed = self.bounded.run({self.name: lambda: _deliver(address, body, deadline)})
-        for why in failed.values():
-            raise SinkFailed(why)
+        for problem in failed.values():
+            raise problem
 
     def _address(self) -> str:
         if not self.variable:
@@ -94,7 +95,7 @@ def _deliver(address: str, body: bytes, deadline: float) -> None:
         while isinstance(found := _try_once(client, url, body, deadline), _Again):
             wait = random.uniform(pause / 2, pause) if found.wait is None else found.wait  # noqa: S311  no secret
             if time.monotonic() + wait >= deadline:
-                raise SinkFailed(_given_up(found))
+                raise NotTaken(_given_up(found))
             time.sleep(wait)
             pause = min(pause * 2, LONGEST_PAUSE)
 
