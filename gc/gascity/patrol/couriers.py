@@ -17,6 +17,7 @@ from gascity.patrol.notice import Notice, NotTaken, Sink, SinkFailed
 
 MOST = 100  # notices that wait for one sink
 AGAIN, LONGEST = 5.0, 60.0  # seconds until what was not taken is tried again, doubling
+PATIENCE = 3600.0  # ... at most, where the other side wants more of them to pass
 
 Report = Callable[[str, str | None], None]
 """Called with a sink's name and why it fails, or None when it works again.
@@ -140,7 +141,7 @@ class _Courier:
                 self.sink.send(notice)
             except NotTaken as failed:
                 problem = failed.message
-                self._put_back(notice, before)
+                self._put_back(notice, before, min(failed.wait, PATIENCE))
             except SinkFailed as failed:
                 problem = failed.message
             except Exception as failed:  # noqa: BLE001  a fault in one must not end the telling
@@ -167,7 +168,7 @@ class _Courier:
         rest = max(self._rests_until - time.monotonic(), 0.0)
         return 0.0 if self._finishing else rest
 
-    def _put_back(self, notice: Notice, pause: float) -> None:
+    def _put_back(self, notice: Notice, pause: float, wait: float) -> None:
         """Have a notice wait for a while that nobody took, unless this is the end."""
         with self._changed:
             if self._finishing or self._retired:
@@ -176,7 +177,7 @@ class _Courier:
                 self._dropped += 1
                 return
             self._queue.appendleft(notice)
-            self._rests_until = time.monotonic() + pause
+            self._rests_until = time.monotonic() + max(pause, wait)
             self._pause = min(pause * 2, LONGEST)
 
     def _judge(self, problem: str | None) -> None:

@@ -65,7 +65,14 @@ class SinkFailed(GascityError):
 
 
 class NotTaken(SinkFailed):
-    """Nobody was there to take it: it can be handed over later, and does not come twice then."""
+    """Nobody was there to take it: it can be handed over later, and does not come twice then.
+
+    `wait` is for how many seconds the other side wants to be left alone.
+    """
+
+    def __init__(self, message: str, *, wait: float = 0.0) -> None:
+        super().__init__(message)
+        self.wait = wait
 
 
 class Sink(Protocol):

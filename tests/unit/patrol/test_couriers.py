@@ -56,13 +56,14 @@ class Away(Told):
 
     name: str = "away"
     version: int = 1
+    wait: float = 0.0
     tries: list[str] = field(default_factory=list, compare=False)
     back: threading.Event = field(default_factory=threading.Event, compare=False)
 
     def send(self, notice: Notice) -> None:
         self.tries.append(notice.text)
         if not self.back.is_set():
-            raise NotTaken("cannot be reached")
+            raise NotTaken("cannot be reached", wait=self.wait)
         super().send(notice)
 
 
@@ -202,6 +203,17 @@ def test_what_nobody_took_is_handed_over_when_somebody_does() -> None:
     couriers.close(LIMIT)
 
     assert reports.said == [("away", "cannot be reached"), ("away", None)]
+
+
+def test_a_sink_that_wants_time_to_pass_is_left_alone_for_so_long() -> None:
+    away = Away(wait=LIMIT)
+    couriers = Couriers([away], Reports(), again=0.001)
+    send(couriers, "a")
+    eventually(lambda: away.tries and couriers._couriers[0]._queue, within=LIMIT)
+    courier = couriers._couriers[0]
+
+    assert (courier._rest() or 0.0) > LIMIT / 2
+    couriers.close(LIMIT)
 
 
 def test_what_nobody_took_goes_to_the_sink_that_takes_its_place() -> None:

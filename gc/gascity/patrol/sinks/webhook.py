@@ -95,7 +95,7 @@ def _deliver(address: str, body: bytes, deadline: float) -> None:
         while isinstance(found := _try_once(client, url, body, deadline), _Again):
             wait = random.uniform(pause / 2, pause) if found.wait is None else found.wait  # noqa: S311  no secret
             if time.monotonic() + wait >= deadline:
-                raise NotTaken(_given_up(found))
+                raise NotTaken(_given_up(found), wait=found.wait or 0.0)
             time.sleep(wait)
             pause = min(pause * 2, LONGEST_PAUSE)
 
