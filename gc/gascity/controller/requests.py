@@ -82,13 +82,13 @@ class Requests:
         except GascityError as problem:
             asked.answer(problem)
         except Exception as problem:  # noqa: BLE001  no question may end the supervision
-            asked.answer(GascityError(f"{type(problem).__name__}: {problem}"))
+            asked.answer(_fault(problem))
 
     def after_tick(self) -> None:
         """Answer what can be answered now."""
         waiting, self._waiting = self._waiting, []
         for one in waiting:
-            value = one.ready()
+            value = _guarded(one.ready)
             if value is None:
                 self._waiting.append(one)
             else:
@@ -100,7 +100,7 @@ class Requests:
         waiting, self._waiting = self._waiting, []
         for one in waiting:
             if one.deadline <= now:
-                one.answer(one.late())
+                one.answer(_guarded(one.late))
             else:
                 self._waiting.append(one)
 
@@ -219,6 +219,18 @@ class Requests:
         deadline = self._controller.now() + patience
         self._waiting.append(_Waiting(ready, asked.answer, deadline, late))
         self._controller.look_again()
+
+
+def _guarded(answer: Ready) -> object | None:
+    """Return what answers a question; no question may end the supervision."""
+    try:
+        return answer()
+    except Exception as problem:  # noqa: BLE001  as above
+        return _fault(problem)
+
+
+def _fault(problem: Exception) -> GascityError:
+    return GascityError(f"{type(problem).__name__}: {problem}")
 
 
 class _Restart:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 from tests.integration.controller.stage import Bench, Running, agent, up
 
-from gascity.core.model import PoolSpec
-from gascity.errors import NotFound, UsageError
+from gascity.core.model import OnDrift, PoolSpec
+from gascity.core.observed import CONFIG, CONFIG_HASH
+from gascity.errors import GascityError, NotFound, UsageError
 from gascity.testing.eventually import eventually
 
 SESSION = "gc-c-mayor"
@@ -111,6 +112,18 @@ def test_secrets_are_not_in_the_answers(bench: Bench) -> None:
 
     assert "is wrong" in said
     assert "opensesame" not in said
+
+
+def test_what_cannot_be_explained_does_not_end_the_supervision(bench: Bench) -> None:
+    running = bench.run(agent("mayor", on_drift=OnDrift.NOTIFY))
+    eventually(up(running, "mayor"))
+    bench.world.sessions[SESSION].meta |= {CONFIG_HASH: "old", CONFIG: "[" * 60_000}
+    eventually(lambda: running.ask("status")["agents"][0]["drift"])
+
+    with pytest.raises(GascityError, match="RecursionError"):
+        running.ask("why", agent="mayor")
+
+    assert running.states() == {"mayor": "ready"}
 
 
 def test_whom_nobody_knows_is_an_error(bench: Bench) -> None:
