@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from gascity.core.model import SessionConfig
 from gascity.core.observed import BACKEND, SessionState
@@ -21,7 +22,6 @@ from gascity.screens.screen import Screen
 from gascity.session import kin, overlay, processes
 from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
 from gascity.session.provider import CityContext, Receipt, SessionProvider
-from gascity.session.startup import bring_up
 from gascity.session.terminal import Terminal
 from gascity.session.watch import SeenCallback, Watch
 from gascity_tmux import keys, layout, leftovers, meta, panes, screen
@@ -33,12 +33,13 @@ from gascity_tmux.panes import Pane
 from gascity_tmux.program import OLDEST, version
 from gascity_tmux.server import Server, tell_hub
 from gascity_tmux.settings import Settings
-from gascity_tmux.talk import Talker
-from gascity_tmux.target import TmuxTarget
 from gascity_tmux.terminal import TmuxTerminal, look_at
 from gascity_tmux.view import View
 from gascity_tmux.watching import TmuxWatch
 from gascity_tmux.wire import command
+
+if TYPE_CHECKING:
+    from gascity_tmux.talk import Talker
 
 
 class Provider(SessionProvider):
@@ -55,7 +56,6 @@ class Provider(SessionProvider):
         self._server = Server(context.city, self._home, settings, self._listeners.hear)
         self._view = View(self._server, layout.city_mark(context.city_id))
         self._maker = Maker(context, self._server, self._view)
-        self._talker = Talker(context, self._view)
         self._ends = Ends(self._server, self._view, self._listeners)
 
     @classmethod
@@ -89,6 +89,10 @@ class Provider(SessionProvider):
 
     def start(self, name: str, config: SessionConfig, *, timeout: float) -> None:
         """Bring a session up; see the contract."""
+        # Who only looks, as `gc status` does, needs none of this.
+        from gascity.session.startup import bring_up  # noqa: PLC0415
+        from gascity_tmux.target import TmuxTarget  # noqa: PLC0415
+
         if not layout.is_name(name):
             raise StartFailed(f"{name!r} cannot be the name of a session")
         deadline = time.monotonic() + timeout
@@ -103,7 +107,7 @@ class Provider(SessionProvider):
             find=self._view.find,
             rules=self.context.screens.of(config.meta.get(BACKEND, ""), hints.ready_prompt_prefix),
             hold=partial(session_lock, self.context.state_dir, name),
-            greet=partial(self._talker.nudge, inside=True),
+            greet=partial(self._talker().nudge, inside=True),
         )
         try:
             with session_lock(self.context.state_dir, name, AT_ONCE, purpose="start"):
@@ -212,7 +216,7 @@ class Provider(SessionProvider):
         self, name: str, text: str, *, timeout: float, wait: bool = False, raw: bool = False
     ) -> Receipt:
         """Paste the text, press Enter, and tell whether the program took it; see `talk`."""
-        return self._talker.nudge(name, text, timeout=timeout, wait=wait, raw=raw)
+        return self._talker().nudge(name, text, timeout=timeout, wait=wait, raw=raw)
 
     def terminal(self, name: str) -> Terminal | None:
         """Return the session's terminal."""
@@ -294,6 +298,12 @@ class Provider(SessionProvider):
             raise ProviderError(f"{src} was not copied to session {name}: {problem}") from problem
 
     # --- how
+
+    def _talker(self) -> Talker:
+        """Return what talks by the rules of today: the city may have been read again."""
+        from gascity_tmux.talk import Talker  # noqa: PLC0415  who only looks needs none of it
+
+        return Talker(self.context, self._view)
 
     def _screen(self, name: str, deadline: float) -> str:
         """Return what the session shows at this moment, without what scrolled away."""

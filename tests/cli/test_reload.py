@@ -144,4 +144,4 @@ def test_a_controller_in_the_foreground_tells_of_the_change(city: City) -> None:
     city.ok("stop")
     said = process.communicate(timeout=LIMIT)[0]
 
-    assert "city file read  patrol_interval" in said
+    assert "city file read: patrol_interval" in said

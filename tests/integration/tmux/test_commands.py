@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shlex
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.integration.tmux.conftest import HANDED_OVER, LIMIT, SCRIBE, City
 
-from gascity.core.observed import Exited
+from gascity.config.screens import shipped
+from gascity.core.observed import BACKEND, Exited
+from gascity.screens.rules import RuleBook, Rules
 from gascity.session.provider import Delivery
 from gascity.testing.eventually import eventually
 
@@ -190,3 +193,16 @@ def test_a_program_that_closes_its_terminal_and_lives_on_is_alive(city: City) ->
     until = time.monotonic() + 1.0
     while time.monotonic() < until:
         assert provider.is_running("a", timeout=LIMIT)
+
+
+def test_a_message_goes_by_the_rules_of_today(city: City) -> None:
+    provider = city.provider()
+    provider.start("a", city.config(SCRIBE, meta={BACKEND: "demo"}), timeout=LIMIT)
+    assert provider.nudge("a", "hello", timeout=LIMIT).delivery in HANDED_OVER
+
+    rules = shipped("demo") or Rules()
+    provider.context = replace(provider.context, screens=RuleBook({"demo": rules}))
+
+    receipt = provider.nudge("a", "again", timeout=2.0)
+    assert receipt.delivery is Delivery.REFUSED
+    assert "input box" in receipt.evidence
