@@ -54,9 +54,10 @@ class Couriers:
             if same is None:
                 former = next((c for c in before if c.sink.name == sink.name), None)
                 left = None if former is None else former.retire(inherited=True)
+                self._couriers.append(self._courier(sink, left))
                 if former is not None:
                     before.remove(former)
-                self._couriers.append(self._courier(sink, left))
+                    former.heir = self._couriers[-1]
             else:
                 before.remove(same)
                 self._couriers.append(same)
@@ -91,6 +92,7 @@ class _Courier:
         self, sink: Sink, report: Report, most: int, again: float, left: _Left | None
     ) -> None:
         self.sink = sink
+        self.heir: _Courier | None = None
         self._report = report
         self._most = most
         self._queue = deque(left.waiting if left else ())
@@ -141,7 +143,7 @@ class _Courier:
                 self.sink.send(notice)
             except NotTaken as failed:
                 problem = failed.message
-                self._put_back(notice, before, min(failed.wait, PATIENCE))
+                self.put_back(notice, before, min(failed.wait, PATIENCE))
             except SinkFailed as failed:
                 problem = failed.message
             except Exception as failed:  # noqa: BLE001  a fault in one must not end the telling
@@ -168,9 +170,11 @@ class _Courier:
         rest = max(self._rests_until - time.monotonic(), 0.0)
         return 0.0 if self._finishing else rest
 
-    def _put_back(self, notice: Notice, pause: float, wait: float) -> None:
-        """Have a notice wait for a while that nobody took, unless this is the end."""
+    def put_back(self, notice: Notice, pause: float = 0.0, wait: float = 0.0) -> None:
+        """Have a notice wait for a while that nobody took, for another sink if that came."""
         with self._changed:
+            if self._retired and self.heir is not None:
+                self.heir.put_back(notice)
             if self._finishing or self._retired:
                 return
             if len(self._queue) >= self._most:
@@ -178,7 +182,8 @@ class _Courier:
                 return
             self._queue.appendleft(notice)
             self._rests_until = time.monotonic() + max(pause, wait)
-            self._pause = min(pause * 2, LONGEST)
+            self._pause = min(pause * 2, LONGEST) or self._again
+            self._changed.notify()
 
     def _judge(self, problem: str | None) -> None:
         """Report what changed with the last notice."""

@@ -228,6 +228,30 @@ def test_what_nobody_took_goes_to_the_sink_that_takes_its_place() -> None:
     assert after.texts == ["a"]
 
 
+@dataclass
+class Slow(Away):
+    """One that takes a while to find out that nobody is there."""
+
+    let_go: threading.Event = field(default_factory=threading.Event, compare=False)
+
+    def send(self, notice: Notice) -> None:
+        self.let_go.wait(LIMIT)
+        super().send(notice)
+
+
+def test_what_is_on_its_way_to_nobody_goes_to_the_sink_that_takes_its_place() -> None:
+    slow, after = Slow(), Away(version=2)
+    after.back.set()
+    couriers = Couriers([slow], Reports())
+    send(couriers, "a")
+    eventually(lambda: not couriers._couriers[0]._queue, within=LIMIT)
+    couriers.change([after])
+    slow.let_go.set()
+
+    eventually(lambda: after.texts == ["a"], within=LIMIT)
+    couriers.close(LIMIT)
+
+
 def test_the_end_tries_once_more_what_nobody_took_and_waits_for_nobody() -> None:
     away = Away()
     couriers = Couriers([away], Reports(), again=LIMIT)
