@@ -152,6 +152,40 @@ def test_numbers_can_be_put_into_a_file(quiet: City, tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["gc.prom"]
 
 
+def test_numbers_follow_a_link_to_its_file(city: City, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "gc.prom"
+    link.symlink_to("real/gc.prom")
+
+    for _ in range(2):  # where it leads to nothing yet, and where it leads to a file
+        city.ok("metrics", "-o", str(link))
+        assert link.is_symlink()
+        assert os.listdir(tmp_path / "real") == ["gc.prom"]
+        assert value(lint(link.read_text()), "gc_up") == 0
+
+
+def test_what_is_no_regular_file_is_not_replaced(city: City, tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+
+    for path in (pipe, link):
+        done = city.gc("metrics", "--output", str(path))
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == (
+            f"error: {path} cannot be written: it is no regular file\n"
+            "hint: `--output -` is standard output\n"
+        )
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert link.is_symlink()
+    assert sorted(os.listdir(tmp_path)) == ["link", "pipe", "town"]
+
+
+def test_a_dash_is_standard_output(city: City) -> None:
+    assert value(lint(city.ok("metrics", "-o", "-")), "gc_up") == 0
+    assert not (city.folder / "-").exists()
+
+
 def test_a_file_that_cannot_be_written_is_one_sentence(quiet: City, tmp_path: Path) -> None:
     for path in (tmp_path / "gone" / "gc.prom", tmp_path):
         done = quiet.gc("metrics", "-o", str(path))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gascity.patrol.health import Finding, Health
     from gascity.patrol.metrics import Counted
 
+STANDARD_OUTPUT = "-"
 PATIENCE = 10.0  # seconds for a controller to answer
 _COLOURS = {"critical": "31", "warning": "33"}
 
@@ -51,10 +52,10 @@ def metrics(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write them there, all or nothing, instead of printing them.",
+            help="Write them there, all or nothing; `-` prints them.",
             show_default=False,
         ),
-    ] = "",
+    ] = STANDARD_OUTPUT,
 ) -> int:
     """Print numbers about the city for Prometheus."""
     from gascity.cli.alone import status_without_controller
@@ -68,10 +69,10 @@ def metrics(
     status = document if isinstance(document, dict) else status_without_controller(here)
     counted = _counted(os.path.join(here.state, "city.db"))
     text = measuring.metrics(status, counted, answers=answers, version=__version__)
-    if output:
-        _replace(output, text)
-    else:
+    if output == STANDARD_OUTPUT:
         sys.stdout.write(text)
+    else:
+        _replace(output, text)
     return Exit.OK
 
 
@@ -150,16 +151,23 @@ def _size(path: str) -> int:
 def _replace(path: str, text: str) -> None:
     """Put a text into a file that others may read, so that nobody ever reads a part of it.
 
-    Its name while it is written ends otherwise: whoever collects `*.prom` does not take it.
+    Its name while it is written ends otherwise: whoever collects `*.prom` does not take it. Links
+    are followed; what is no regular file, such as a device, is left as it is.
     """
-    folder, name = os.path.split(os.path.abspath(path))
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
     made = ""
     try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            what = "it is a folder" if os.path.isdir(path) else "it is no regular file"
+            raise GascityError(
+                f"{path} cannot be written: {what}", hint="`--output -` is standard output"
+            )
         descriptor, made = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             os.fchmod(file.fileno(), 0o644)
-        os.replace(made, path)
+        os.replace(made, target)
     except OSError as problem:
         if made:
             with contextlib.suppress(OSError):
