@@ -226,6 +226,12 @@ def test_the_table_is_sorted_and_can_be_narrowed(here: City, inside: Inside) -> 
     assert [row.split()[0] for row in narrowed[1:]] == [new.run_id]
 
 
+def test_any_number_of_runs_may_be_asked_for(here: City, inside: Inside) -> None:
+    info = keep(here, status=Status.COMPLETED)
+
+    assert info.run_id in inside("runs", "-n", "9" * 20).stdout
+
+
 def test_an_agent_that_is_no_longer_declared_has_runs(here: City, inside: Inside) -> None:
     info = keep(here, agent="rigs/former", status=Status.FAILED)
 

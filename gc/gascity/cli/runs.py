@@ -82,7 +82,7 @@ def runs(
         (one,) = records.known(here, [records.find_run(here, run, agents)])
         sys.stdout.write(json.dumps(one.document(), indent=2) + "\n" if as_json else _told(one))
         return Exit.OK
-    folders = list(itertools.islice(records.runs_of(here, agents), lines or None))
+    folders = list(itertools.islice(records.runs_of(here, agents), min(lines, sys.maxsize) or None))
     found = records.known(here, folders)
     if as_json:
         document = {"runs": [one.document() for one in found]}
