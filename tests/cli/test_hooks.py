@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -256,6 +257,40 @@ def test_install_status_and_uninstall_by_hand(make_city: MakeCity) -> None:
     assert city.ok("hook", "uninstall", "g") == f"no hooks any more in {path}\n"
     assert city.ok("hook", "uninstall") == "there are no hooks to take back\n"
     assert path.read_text() == '{"theme":"dark"}'
+
+
+def test_hooks_are_taken_back_though_no_record_is_left(make_city: MakeCity) -> None:
+    city = make_city(HEAD + SLEEPER + '[[agents]]\nname = "d"\nprovider = "demo"\n')
+    path = city.folder / ".claude" / "settings.local.json"
+    path.parent.mkdir()
+    path.write_text('{\n  "theme": "dark"\n}\n')
+    city.ok("hook", "install", "a")
+    shutil.rmtree(city.state)
+
+    assert city.ok("hook", "uninstall", "d") == "there are no hooks to take back\n"
+    assert city.ok("hook", "uninstall") == f"no hooks any more in {path}\n"
+    assert path.read_text() == '{\n  "theme": "dark"\n}\n'
+    assert city.ok("hook", "uninstall") == "there are no hooks to take back\n"
+
+
+def test_hooks_that_may_be_another_citys_are_only_told_of(
+    make_city: MakeCity, tmp_path: Path
+) -> None:
+    home = tmp_path / "codex"
+    codex = f'[[agents]]\nname = "c"\nprovider = "codex"\nenv = {{ CODEX_HOME = "{home}" }}\n'
+    city = make_city(HEAD + codex)
+    city.ok("hook", "install", "c")
+    before = (home / "config.toml").read_text()
+    shutil.rmtree(city.state)
+
+    done = city.gc("hook", "uninstall")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"error: hooks are in {home}/config.toml, and nothing tells whether this city put them"
+        " there\nhint: `gc hook install c` and `gc hook uninstall` take them out\n"
+    )
+    assert (home / "config.toml").read_text() == before
 
 
 def test_settings_with_comments_are_not_touched(make_city: MakeCity) -> None:

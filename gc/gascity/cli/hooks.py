@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -54,17 +55,13 @@ def install(context: typer.Context, agent: _Name) -> int:
     What is in the tool's settings already stays. A backend without hooks is left alone.
     """
     from gascity.controller.place import Place
-    from gascity.core.environment import agent_environment
     from gascity.hooks.install import install as set_up
 
     city = _city(context.obj, agent).load()
     place = Place(city.root)
     place.prepare()
     for spec in _meant(city, agent):
-        env = agent_environment(
-            spec, os.environ, city=city.name, city_path=city.root, run="", gc_folder=""
-        )
-        done = set_up(spec, env, place.state)
+        done = set_up(spec, _environment(city, spec), place.state)
         if done is None:
             what = f"backend {spec.backend}" if spec.backend else "a plain command"
             sys.stderr.write(f"{spec.name}: {what} has no hooks; its screen tells what it does\n")
@@ -87,7 +84,8 @@ def uninstall(
 ) -> int:
     """Take hooks back: a file nobody changed since becomes what it was, byte for byte.
 
-    A file that several agents share keeps them until the last of these is taken out.
+    A file that several agents share keeps them until the last of these is taken out. Where nothing
+    is written down any more, the files of the city's agents are looked at.
     """
     from gascity.hooks import install as hooking
 
@@ -101,12 +99,44 @@ def uninstall(
         count += len(done)
         for record in done:
             typer.echo(f"no hooks any more in {record.path}")
+    count += _clean(here, agent, problems)
     if not count and not problems:
         left = any(hooking.installed(here.state, name) for name in names)
         typer.echo("other agents still use them" if left else "there are no hooks to take back")
     for problem in problems:
         sys.stderr.write(explain(problem))
     return Exit.FAILED if problems else Exit.OK
+
+
+def _clean(here: Here, name: str | None, problems: list[GascityError]) -> int:
+    """Take out the hooks that no record tells of; return how many files had such."""
+    from gascity.core.model import declared
+    from gascity.hooks import install as hooking
+
+    try:
+        city = here.load()
+        specs = _meant(city, name) if name else declared(city.desired)
+    except GascityError:  # what is written down was enough
+        return 0
+    found: dict[str, AgentSpec] = {}
+    for spec in specs:
+        found.setdefault(hooking.unrecorded(spec, _environment(city, spec), here.state), spec)
+    found.pop("", None)
+    for path, spec in found.items():
+        try:
+            if hooking.clean(spec, path):
+                typer.echo(f"no hooks any more in {path}")
+                continue
+        except GascityError as problem:
+            problems.append(problem)
+            continue
+        problems.append(
+            GascityError(
+                f"hooks are in {path}, and nothing tells whether this city put them there",
+                hint=f"`gc hook install {spec.name}` and `gc hook uninstall` take them out",
+            )
+        )
+    return len(found)
 
 
 def status(context: typer.Context, as_json: AsJson = False) -> int:
@@ -188,6 +218,14 @@ def _print_prime(city: City, backend: str, session: str) -> None:
                 told = {"hookEventName": "SessionStart", "additionalContext": text}
                 text = json.dumps({"hookSpecificOutput": told})
             typer.echo(text)
+
+
+def _environment(city: City, spec: AgentSpec) -> Mapping[str, str]:
+    from gascity.core.environment import agent_environment
+
+    return agent_environment(
+        spec, os.environ, city=city.name, city_path=city.root, run="", gc_folder=""
+    )
 
 
 def _city(here: Here, name: str) -> Here:

@@ -90,6 +90,34 @@ def uninstall(folder: str, record: Record, hooks: Hooked, session: str = "") -> 
     return True
 
 
+def is_unrecorded(folder: str, hooks: Hooked, path: str) -> bool:
+    """Tell whether a file has hooks of ours and nothing is written down about it.
+
+    Of a file that cannot be read that is not said.
+    """
+    target = os.path.realpath(path)
+    if _load(_place(folder, target)) is not None:
+        return False
+    try:
+        content = content_of(target)
+        return content is not None and hooks.stripped(content) != content
+    except (GascityError, OSError):
+        return False
+
+
+def clean(hooks: Hooked, path: str) -> None:
+    """Take our hooks out of a file of which nothing is written down. Raises Untouchable."""
+    target = os.path.realpath(path)
+    try:
+        with _locked(os.path.dirname(target)), _naming(path):
+            content = content_of(target)
+            becomes = None if content is None else hooks.stripped(content)
+            if becomes is not None and becomes != content:
+                _write(target, becomes)
+    except OSError as problem:
+        raise _unusable(path, problem) from problem
+
+
 def records(folder: str) -> list[Record]:
     """Return what is written down, by path."""
     try:

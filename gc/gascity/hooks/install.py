@@ -58,6 +58,27 @@ def uninstall(state: str, session: str = "") -> tuple[list[Record], list[Gascity
     return done, problems
 
 
+def unrecorded(spec: AgentSpec, env: Mapping[str, str], state: str) -> str:
+    """Return the file of an agent with hooks of ours that no record tells of, or nothing."""
+    hooks = hooked(spec.backend)
+    if hooks is None:
+        return ""
+    path = hooks.path(os.path.abspath(spec.work_dir), env)
+    return path if files.is_unrecorded(records_folder(state), hooks, path) else ""
+
+
+def clean(spec: AgentSpec, path: str) -> bool:
+    """Take our hooks out of such a file; not, and False, where it is all cities' of this user.
+
+    Raises Untouchable.
+    """
+    hooks = hooked(spec.backend)
+    if hooks is None or not path.startswith(os.path.join(os.path.abspath(spec.work_dir), "")):
+        return False
+    files.clean(hooks, path)
+    return True
+
+
 def installed(state: str, session: str = "") -> list[Record]:
     """Return the files that have hooks of ours, or those that a session asked for."""
     found = files.records(records_folder(state))
