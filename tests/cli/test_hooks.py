@@ -273,6 +273,21 @@ def test_hooks_are_taken_back_though_no_record_is_left(make_city: MakeCity) -> N
     assert city.ok("hook", "uninstall") == "there are no hooks to take back\n"
 
 
+def test_a_file_that_cannot_be_read_any_more_is_not_called_free_of_hooks(
+    make_city: MakeCity,
+) -> None:
+    city = make_city(HEAD + SLEEPER)
+    path = city.folder / ".claude" / "settings.local.json"
+    city.ok("hook", "install", "a")
+    path.write_text(path.read_text() + "// mine\n")
+
+    assert city.ok("hook", "status").splitlines()[0] == f"{path}  claude  (it cannot be read)"
+    assert json.loads(city.ok("hook", "status", "--json"))["hooks"][0]["in_place"] is None
+
+    path.write_text("{}")
+    assert city.ok("hook", "status").splitlines()[0] == f"{path}  claude  (somebody took them out)"
+
+
 def test_hooks_that_may_be_another_citys_are_only_told_of(
     make_city: MakeCity, tmp_path: Path
 ) -> None:

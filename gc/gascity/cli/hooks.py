@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 PRIMING = 0.5  # seconds for what the tool says, and for the controller's answer
 GIVEN_UP = 2.0  # ... to a tool that never ends what it says
+_NOTES = {True: "", False: "  (somebody took them out)", None: "  (it cannot be read)"}
 
 _Words = Annotated[
     list[str] | None, typer.Argument(metavar="[-- COMMAND...] [JSON]", help="What Codex says.")
@@ -159,8 +160,7 @@ def status(context: typer.Context, as_json: AsJson = False) -> int:
     if not found:
         typer.echo("no hooks are set up")
     for record, in_place in found:
-        gone = "" if in_place else "  (somebody took them out)"
-        typer.echo(f"{record.path}  {record.backend}{gone}")
+        typer.echo(f"{record.path}  {record.backend}{_NOTES[in_place]}")
         for session in record.sessions:
             typer.echo(f"  {session}")
     return Exit.OK

@@ -85,14 +85,14 @@ def installed(state: str, session: str = "") -> list[Record]:
     return [record for record in found if not session or session in record.sessions]
 
 
-def is_in_place(record: Record) -> bool:
-    """Tell whether the hooks of a record are in its file, as far as that can be read."""
+def is_in_place(record: Record) -> bool | None:
+    """Tell whether the hooks of a record are in its file; None where that cannot be read."""
     hooks = hooked(record.backend)
     try:
         content = files.content_of(record.target)
         return bool(hooks and content is not None and hooks.stripped(content) != content)
     except (GascityError, OSError):
-        return False
+        return None
 
 
 def records_folder(state: str) -> str:
