@@ -150,3 +150,18 @@ def test_every_metric_is_in_the_howto() -> None:
     assert set(re.findall(r"`(\w+)`", " ".join(table))) == set(
         re.findall(r"^# TYPE (\w+)", printed, re.MULTILINE)
     )
+
+
+def test_each_heading_stands_apart_and_no_row_of_a_table_stands_twice() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    wrong: list[str] = []
+    for page in pages:
+        text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+        wrong += [f"{page.name}: {line}" for line in re.findall(r"[^\n]\n(#+ .*)", text)]
+        for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+            rows = [row.strip("| ").split(" | ") for row in table.splitlines()]
+            firsts = [tuple(row[: max(1, len(row) - 1)]) for row in rows]
+            wrong += [f"{page.name}: {row}" for row in set(firsts) if firsts.count(row) > 1]
+
+    assert len(pages) > 20
+    assert wrong == []
