@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gascity.errors import ConfigError
-from gascity.session.registry import KNOWN, auto_provider, provider_class
+from gascity.errors import ConfigError, NotInstalled
+from gascity.session.registry import KNOWN, SHIPPED, auto_provider, provider_class
 
 
 def test_what_ships_is_known_and_loads() -> None:
@@ -19,6 +19,15 @@ def test_an_unknown_name_comes_with_a_suggestion() -> None:
         provider_class("subproces")
 
     assert "subprocess" in caught.value.hint
+
+
+def test_one_whose_package_lacks_something_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SHIPPED, "broken", "gascity_no_such_package:Provider")
+
+    with pytest.raises(NotInstalled, match='"broken" cannot be loaded: No module') as caught:
+        provider_class("broken")
+
+    assert caught.value.hint == "install what its package needs"
 
 
 def test_auto_is_one_that_works_here() -> None:

@@ -127,6 +127,8 @@ def _alerts(city: City) -> Iterator[Finding]:
     """Look whether the ways to tell a person can work here; tell nobody."""
     from importlib.util import find_spec
 
+    from gascity.patrol.sinks.apprise import INSTALL
+
     alerts = city.alerts
     for key, name in (("webhook_env", alerts.webhook_env), ("apprise_env", alerts.apprise_env)):
         if name:
@@ -135,7 +137,7 @@ def _alerts(city: City) -> Iterator[Finding]:
             yield Finding(f"alerts {key}", there, says)
     if alerts.apprise or alerts.apprise_env:
         there = find_spec("apprise") is not None
-        says = "installed" if there else "not installed; `pip install 'gascity[alerts]'` brings it"
+        says = "installed" if there else f"not installed; {INSTALL}"
         yield Finding("alerts apprise", there, says)
     if alerts.desktop:
         program = "osascript" if sys.platform == "darwin" else "notify-send"

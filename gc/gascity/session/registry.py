@@ -54,7 +54,7 @@ def provider_class(name: str) -> type[SessionProvider]:
     except ImportError as problem:
         raise NotInstalled(
             f'session provider "{name}" cannot be loaded: {problem}',
-            hint=f"pip install 'gascity[{name}]'",
+            hint="install what its package needs",
         ) from problem
     if not (isinstance(found, type) and issubclass(found, SessionProvider)):
         raise ConfigError(f'session provider "{name}": {target} is not a SessionProvider')

@@ -127,7 +127,9 @@ def test_without_the_extra_there_is_a_way_to_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert done.stdout == "it is not installed; `pip install 'gascity[alerts]'` brings it\n"
+    assert done.stdout == (
+        "it is not installed; `pip install '.[alerts]'` in the folder of gc's source brings it\n"
+    )
 
 
 def test_no_description_of_it_has_an_address() -> None:

@@ -15,7 +15,7 @@ from gascity.core.alerts import Severity
 from gascity.patrol.notice import Notice, NoticeKind, SinkFailed
 from gascity.patrol.sinks.bounded import Bounded
 
-INSTALL = "`pip install 'gascity[alerts]'` brings it"
+INSTALL = "`pip install '.[alerts]'` in the folder of gc's source brings it"
 _TYPES = {Severity.INFO: "info", Severity.WARNING: "warning", Severity.CRITICAL: "failure"}
 
 
