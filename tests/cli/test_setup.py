@@ -146,6 +146,35 @@ def test_doctor_finds_a_command_that_is_missing(make_city: MakeCity) -> None:
     ]
 
 
+def test_doctor_looks_for_no_program_where_the_shell_does_it(
+    make_city: MakeCity, inside: Inside
+) -> None:
+    commands = ("exit 3", "cd rig; no-such", "exec no-such", "A=b exit;", "(no-such)")
+    city = make_city(
+        HEAD
+        + "".join(
+            f'[[agents]]\nname = "a{number}"\nstart_command = "{command}"\n'
+            for number, command in enumerate(commands)
+        )
+    )
+    document = json.loads(inside("-C", str(city.folder), "doctor", "--json").stdout)
+
+    found = [one["name"] for one in document if one["name"].startswith("command ")]
+    assert found == ["command no-such"]
+
+
+def test_doctor_knows_what_cannot_be_a_webhook(make_city: MakeCity) -> None:
+    city = make_city(f'{HEAD}\n[alerts]\nwebhook_env = "HOOK"\n{SLEEPERS}')
+    done = city.gc("doctor", env={"HOOK": "sk-hunter2"})
+
+    assert done.returncode == 3
+    assert (
+        "FAIL  alerts webhook_env: the variable HOOK holds no address that begins with http://"
+        " or https://\n"
+    ) in done.stdout
+    assert "hunter2" not in done.stdout + done.stderr
+
+
 def test_doctor_looks_at_the_ways_to_tell_a_person(make_city: MakeCity, tmp_path: Path) -> None:
     keys = 'webhook_env = "HOOK"\napprise_env = "WHERE"\ndesktop = true\n'
     city = make_city(f"{HEAD}\n[alerts]\n{keys}{SLEEPERS}")

@@ -104,22 +104,33 @@ def _commands(city: City) -> Iterator[Finding]:
             run="",
             gc_folder=home.gc_folder,
         )
-        found = shutil.which(program, path=env["PATH"]) if program else None
+        if not program:
+            continue
+        found = shutil.which(program, path=env["PATH"])
         says = found or f"not found on the PATH of agent {spec.name}"
-        fine = found is not None or not program
+        fine = found is not None
         seen.setdefault((program, env["PATH"]), Finding(f"command {program}", fine, says))
     yield from seen.values()
 
 
+# fmt: off
+_SHELL = frozenset({
+    ":", ".", "!", "{", "alias", "break", "case", "cd", "command", "continue", "eval", "exit",
+    "export", "for", "if", "read", "readonly", "return", "set", "shift", "source", "trap",
+    "ulimit", "umask", "unset", "until", "wait", "while",
+})
+# fmt: on
+
+
 def _program(command: str) -> str:
-    """Return the first word of a shell text that is neither an assignment nor shell syntax."""
+    """Return the program that a shell text runs first; nothing where the shell itself does it."""
     try:
         words = shlex.split(command)
     except ValueError:
         return ""
     for word in words:
-        if "=" not in word:
-            return "" if word in {"if", "for", "while", "{", "(", "!", "exec", "cd"} else word
+        if "=" not in word and word != "exec":
+            return "" if word.rstrip(";") in _SHELL or word.startswith("(") else word
     return ""
 
 
@@ -127,14 +138,19 @@ def _alerts(city: City) -> Iterator[Finding]:
     """Look whether the ways to tell a person can work here; tell nobody."""
     from importlib.util import find_spec
 
+    from gascity.config.schema import is_web_address
     from gascity.patrol.sinks.apprise import INSTALL
 
     alerts = city.alerts
     for key, name in (("webhook_env", alerts.webhook_env), ("apprise_env", alerts.apprise_env)):
         if name:
-            there = bool(os.environ.get(name, "").strip())
-            says = f"the variable {name} is {'set' if there else 'not set here'}"
-            yield Finding(f"alerts {key}", there, says)
+            value = os.environ.get(name, "").strip()
+            says = f"the variable {name} is {'set' if value else 'not set here'}"
+            fine = bool(value)
+            if value and key == "webhook_env" and not is_web_address(value):
+                says = f"the variable {name} holds no address that begins with http:// or https://"
+                fine = False
+            yield Finding(f"alerts {key}", fine, says)
     if alerts.apprise or alerts.apprise_env:
         there = find_spec("apprise") is not None
         says = "installed" if there else f"not installed; {INSTALL}"

@@ -65,12 +65,13 @@ def _optional_env_name(value: str) -> str:
 
 
 def _webhook(value: str) -> str:
-    if value and not _is_web_address(value):
+    if value and not is_web_address(value):
         raise ValueError('expected an address such as "https://example.com/alerts"')
     return value
 
 
-def _is_web_address(value: str) -> bool:
+def is_web_address(value: str) -> bool:
+    """Tell whether something can be posted there, as far as the text tells."""
     if not value.isprintable() or " " in value:
         return False
     try:
