@@ -79,6 +79,23 @@ def test_a_quarantine_is_told_with_its_times_and_the_way_out(troubled: City) -> 
     assert any("crashed: exited with status 3" in line for line in past)
 
 
+def test_a_quarantine_after_failed_starts_counts_those(make_city: MakeCity) -> None:
+    agent = (
+        '[[agents]]\nname = "a"\nstart_command = "sleep 1000"\npre_start = ["echo no; exit 4"]\n'
+    )
+    delay = HEAD.replace("[daemon]", '[daemon]\nrestart_delay = "10ms"\nmax_restarts = 2')
+    city = make_city(delay + agent)
+    city.gc("start", "--detach")
+    reason = city.wait_for("a", "quarantined")["reason"]
+
+    assert reason == (
+        "the start failed: pre_start of gc-town-a failed (4): `echo no; exit 4`: no,"
+        " too often: 3 starts failed"
+    )
+    facts = json.loads(city.ok("why", "a", "--json"))["inputs"]
+    assert facts["failed starts"] == "3 of 3 within 1h"
+
+
 def test_the_document_has_the_promised_keys(troubled: City) -> None:
     document = json.loads(troubled.ok("why", "weak", "--json"))
 

@@ -205,8 +205,10 @@ class Hands:
         """Give the reason and, of a start that failed, the last thing it said, without secrets."""
         if not isinstance(problem, StartFailed) or not isinstance(action, Start):
             return problem.message
-        said = problem.output.strip().splitlines()
-        text = f"{problem.message} (its last line: {said[-1].strip()})" if said else problem.message
+        text = problem.message
+        last = problem.output.strip().rpartition("\n")[2].strip()
+        if last and not text.rstrip().endswith(last):
+            text = f"{text} (its last line: {last})"
         passed = {key: self.home.ambient.get(key, "") for key in action.spec.pass_env}
         return conceal(text, secret_values({**passed, **action.spec.env}))
 

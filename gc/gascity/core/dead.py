@@ -14,7 +14,7 @@ from gascity.core.actions import Event, EventType, Start, Stop
 from gascity.core.alerts import Trouble, of_agent
 from gascity.core.decision import Decision, Permit, event, view
 from gascity.core.memory import AgentMemory, Excuse
-from gascity.core.model import AgentSpec
+from gascity.core.model import AgentSpec, RestartPolicy
 from gascity.core.observed import Exited, SessionState
 from gascity.core.views import AgentView, State
 
@@ -35,7 +35,7 @@ def dead(
         return _excused(spec, state, memory, memory.resume_at)
     match _verdict(spec, memory, now):
         case restarts.Quarantine(until):
-            return _quarantined(spec, state, memory, until)
+            return _quarantined(spec, state, memory, until, now)
         case restarts.Wait(until):
             seen = view(spec, memory, State.BACKOFF, _past(memory), state, next_at=until)
             return Decision(memory, seen, wake_at=until)
@@ -107,17 +107,23 @@ def _verdict(spec: AgentSpec, memory: AgentMemory, now: float) -> restarts.Verdi
 
 
 def _quarantined(
-    spec: AgentSpec, state: SessionState | None, memory: AgentMemory, until: float
+    spec: AgentSpec, state: SessionState | None, memory: AgentMemory, until: float, now: float
 ) -> Decision:
-    most = spec.restarts.max_restarts
-    used = "1 restart is" if most == 1 else f"{most} restarts are"
-    why = f"{_past(memory)}, too often: {used} used up"
+    why = f"{_past(memory)}, too often: {_too_often(spec.restarts, memory, now)}"
     quiet = memory.quarantined
     memory = replace(memory, quarantined=True)
     seen = view(spec, memory, State.QUARANTINED, why, state, next_at=until)
     events = () if quiet else (event(EventType.AGENT_QUARANTINED, spec, memory.counted, why),)
     alert = of_agent(Trouble.QUARANTINE, spec, f"{spec.name} is quarantined: {why}")
     return Decision(memory, seen, (), events, wake_at=until, troubles=(alert,))
+
+
+def _too_often(policy: RestartPolicy, memory: AgentMemory, now: float) -> str:
+    """Say how many there were of what is counted: starts that failed, else restarts."""
+    most, failed = policy.max_restarts, len(restarts.recent(memory.failures, policy.window, now))
+    if failed > most:
+        return f"{failed} starts failed"
+    return "1 restart is used up" if most == 1 else f"{most} restarts are used up"
 
 
 def foretold(

@@ -119,11 +119,12 @@ def _past(case: Case) -> Iterator[tuple[str, str]]:
     known, now = case.known, case.scene.now
     if case.spec is not None:
         policy = case.spec.restarts
-        most = f"of {policy.max_restarts}" if policy.max_restarts else "without a limit"
-        window = f"{most} within {span(policy.window)}"
-        yield "restarts", f"{len(recent(known.restarts, policy.window, now))} {window}"
+        limit, window = policy.max_restarts, f"within {span(policy.window)}"
+        most = f"of {limit}" if limit else "without a limit"
+        yield "restarts", f"{len(recent(known.restarts, policy.window, now))} {most} {window}"
         if failures := len(recent(known.failures, policy.window, now)):
-            yield "failed starts", f"{failures} {window}"
+            most = f"of {limit + 1}" if limit else most  # a start, and that many again
+            yield "failed starts", f"{failures} {most} {window}"
     if known.crashed_at is not None:
         yield "last crash", f"{known.last_end}, at {moment(known.crashed_at)}"
     if known.last_failure:

@@ -197,6 +197,14 @@ CASES: dict[str, tuple[Life, State, str]] = {
             " it is left alone until T+3540, and `gc reset mayor` tries at once"
         ),
     ),
+    "quarantine after failed starts": (
+        Life(memory=known(failures=(NOW - 60, NOW - 30, NOW - 1), last_failure="no such command")),
+        State.QUARANTINED,
+        (
+            "the start failed: no such command, too often: 3 starts failed within 1h;"
+            " it is left alone until T+3540, and `gc reset mayor` tries at once"
+        ),
+    ),
     "mass death": (
         Life(
             specs=MANY,
