@@ -26,7 +26,7 @@ _GONE: Mapping[State, str] = {
     State.BLOCKED: "end the session {session}, or rename the agent",
     State.AUTH: "log in; it is tried again",
 }
-_DRIFTED = "is replaced; `gc diff {name}` shows why"
+_DRIFTED = "`gc diff {name}` shows what changed"
 
 
 def next_step(view: AgentView) -> str:

@@ -30,7 +30,7 @@ def test_a_stranger_in_its_place_has_to_go() -> None:
     assert next_step(view) == "end the session gc-c-mayor, or rename the agent"
 
 
-def test_an_agent_that_drifted_is_replaced() -> None:
+def test_an_agent_that_drifted_is_not_said_to_be_replaced() -> None:
     view = AgentView("mayor", "gc-c-mayor", "tmux", State.WORKING, run="r1", drift=True)
 
-    assert next_step(view) == "is replaced; `gc diff mayor` shows why"
+    assert next_step(view) == "`gc diff mayor` shows what changed"
