@@ -206,12 +206,20 @@ def test_a_controller_that_does_not_answer_is_not_taken_for_none(city: City) -> 
     pid = city.start()
     os.kill(pid, signal.SIGSTOP)
     try:
+        reading = city.popen("alerts")
         done = city.gc("nudge", "a", "hello")
+        said, _ = reading.communicate(timeout=LIMIT)
     finally:
         os.kill(pid, signal.SIGCONT)
 
-    assert done.returncode == 124
-    assert done.stderr.startswith("error: the controller of this city does not answer")
+    assert done.returncode == reading.returncode == 124
+    told, hint = done.stderr.splitlines()
+    assert told == "error: the controller of this city does not answer"
+    assert hint.endswith("; what was asked may still happen")
+    assert said.splitlines()[0] == told
+    assert said.splitlines()[1].endswith(
+        "; `gc health`, `gc events` and `gc metrics` work without it"
+    )
 
 
 @pytest.mark.parametrize("words", [["restart", "a"], ["stop", "a"], ["stop"]])
@@ -233,7 +241,7 @@ def test_a_controller_that_is_killed_meanwhile_is_told_as_ended(
         assert not city.living()
     else:
         assert asking.returncode == 5
-        assert said.startswith("error: the controller of this city ended before it answered to ")
+        assert said.startswith("error: the controller of this city ended before it answered\n")
 
 
 def test_restart_without_a_controller_says_that_none_runs(city: City) -> None:

@@ -116,7 +116,7 @@ def test_a_frozen_controller_is_a_trouble_and_holds_nobody_up(make_city: MakeCit
     assert asked.returncode == 1
     (problem,) = json.loads(said)["problems"]
     assert json.loads(said)["city"] == "town"
-    assert problem["text"] == "the controller of this city does not answer to status"
+    assert problem["text"] == "the controller of this city does not answer"
     assert measured.returncode == 0
     assert value(lint(numbers), "gc_up") == 0
     assert value(lint(numbers), "gc_agent_up", agent="good") == 1

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from gascity.errors import HungUp, NotRunning, Unanswered, Unreachable
 
 PING_TIMEOUT = 10.0
+_READING = frozenset({"drain_check", "nudges", "plan", "reported", "status", "why"})
+_WITHOUT = "`gc health`, `gc events` and `gc metrics` work without it"
+_LATER = "what was asked may still happen"
 
 
 def ask_controller(
@@ -34,13 +37,14 @@ def ask_controller(
             client.wait_for_end(timeout=PING_TIMEOUT)
     except HungUp as problem:
         raise HungUp(
-            f"the controller of this city ended before it answered to {method}",
+            "the controller of this city ended before it answered",
             hint="what was asked may have been done, or a part of it; `gc status` tells",
         ) from problem
     except Unanswered as problem:
+        reads = method in _READING
         raise Unanswered(
-            f"the controller of this city does not answer to {method}",
-            hint="its pid is in .gc/controller.lock; what was asked may still happen",
+            "the controller of this city does not answer",
+            hint=f"its pid is in .gc/controller.lock; {_WITHOUT if reads else _LATER}",
         ) from problem
     except Unreachable as problem:
         raise nobody from problem
