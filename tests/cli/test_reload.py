@@ -9,7 +9,7 @@ import signal
 import sqlite3
 from typing import Any
 
-from tests.cli.conftest import HEAD, SLEEPERS, City, MakeCity
+from tests.cli.conftest import HEAD, SLEEPERS, City, MakeCity, lives
 
 from gascity.testing.eventually import eventually
 
@@ -43,6 +43,27 @@ def test_an_edited_city_is_taken_and_the_others_keep_their_processes(city: City)
 
     assert (after["a"], after["c"]) == (before["a"], before["c"])
     assert events(city, "city.reloaded") == ["1 agent changed (b), 1 new (d)"]
+
+
+def test_who_is_as_before_is_so_since_before(make_city: MakeCity) -> None:
+    weak = '[[agents]]\nname = "weak"\nstart_command = "exit 3"\nmax_restarts = 1\n'
+    head = HEAD.replace("[daemon]", '[daemon]\nrestart_delay = "10ms"')
+    city = make_city(head + SLEEPERS + weak)
+    city.gc("start", "--detach")
+    city.wait_for("weak", "quarantined")
+    city.wait_for("a", "ready")
+    before = {name: agent["state_since"] for name, agent in city.agents().items()}
+    city.write(head + SLEEPERS.replace('name = "a"', 'name = "a"\nmax_restarts = 9') + weak)
+    eventually(lambda: events(city, "city.reloaded"), within=LIMIT)
+
+    assert city.wait_for("a", "ready")["state_since"] == before["a"]
+
+    pid = city.controller()
+    os.kill(pid, signal.SIGTERM)
+    eventually(lambda: not lives(pid), within=LIMIT)
+    city.gc("start", "--detach")
+    weak_again = city.wait_for("weak", "quarantined")
+    assert abs(weak_again["state_since"] - before["weak"]) < 0.001
 
 
 def test_a_broken_city_is_shown_by_status_until_it_is_mended(city: City) -> None:

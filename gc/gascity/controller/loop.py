@@ -273,7 +273,7 @@ class Controller:
         result = plan(desired, observed, self.memory, now, self.scene.plan if self.scene else None)
         self.scene = Scene(desired, observed, result, now)
         self.memory, self.views, self._wake_at = result.memory, result.views, result.wake_at
-        self.standing.take(result.views, now)
+        self.standing.take(result.views, now, result.memory)
         self._record(result.events)
         self.alarms.stand(result, ending=self._closing)
         self._write()  # what was counted is kept before it is acted on

@@ -8,6 +8,7 @@ import pytest
 
 from gascity.controller.standing import Standing
 from gascity.controller.status import status_document
+from gascity.core.memory import AgentMemory, Memory
 from gascity.core.views import AgentView, State
 
 READY = AgentView("a", "gc-a", "tmux", State.READY, run="r1", since=100.0)
@@ -52,6 +53,47 @@ def test_an_outage_is_a_change_and_so_is_its_end(standing: Standing) -> None:
     standing.take([READY], 520.0)
 
     assert standing.since == {PLACE: 520.0}
+
+
+def test_who_is_looked_at_again_does_what_it_did(standing: Standing) -> None:
+    standing.take([READY], 500.0)
+    again = replace(READY, state=State.STARTING, reason="something was done to it a moment ago")
+    standing.take([again], 510.0)
+    standing.take([replace(again, attached=1)], 511.0)
+    assert standing.since == {PLACE: 510.0}
+
+    standing.take([READY], 512.0)
+    assert standing.since == {PLACE: 100.0}
+
+    standing.take([replace(READY, state=State.WORKING)], 513.0)
+    standing.take([again], 514.0)
+    standing.take([READY], 515.0)
+    assert standing.since == {PLACE: 515.0}
+
+
+def test_another_incarnation_counts_from_when_it_is_up(standing: Standing) -> None:
+    standing.take([READY], 500.0)
+    standing.take([replace(READY, state=State.STARTING)], 510.0)
+    standing.take([replace(READY, state=State.STARTING, run="")], 511.0)
+    standing.take([replace(READY, run="r2", since=512.0)], 513.0)
+
+    assert standing.since == {PLACE: 513.0}
+
+
+@pytest.mark.parametrize("state", [State.QUARANTINED, State.BACKOFF])
+def test_who_is_down_is_so_since_what_happened(standing: Standing, state: State) -> None:
+    crashed = AgentView("a", "gc-a", "tmux", state)
+    failed = AgentView("b", "gc-b", "tmux", state)
+    memory = Memory(
+        {
+            "gc-a": AgentMemory(ended_at=200.0),
+            "gc-b": AgentMemory(failures=(100.0, 300.0), ended_at=200.0),
+        }
+    )
+
+    standing.take([crashed, failed], 500.0, memory)
+
+    assert standing.since == {PLACE: 200.0, ("gc-b", "tmux"): 300.0}
 
 
 def test_who_comes_later_counts_from_then(standing: Standing) -> None:
