@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 
 from tests.cli.conftest import HEAD, LIMIT, City, MakeCity, lives
 
@@ -68,6 +69,9 @@ def test_a_muted_agent_is_not_told_of_until_it_is_unmuted(make_city: MakeCity) -
     (alert,) = eventually(lambda: alerts(city), within=LIMIT)
     assert (alert["muted"], alert["told"]) == (True, False)
     assert "muted" in city.ok("alerts")
+    for word, muted in (("mute", True), ("unmute", False)):
+        found = json.loads(city.ok(word, "good", "--json"))
+        assert found == {"agents": [{"name": "good", "muted": muted, "muted_until": None}]}
     assert "for 2h" in city.ok("mute", "bad", "--for", "2h")
     assert told(city) == []
 
@@ -88,6 +92,8 @@ def test_alerts_outlive_the_controller_and_are_not_told_twice(make_city: MakeCit
     assert alert["told"]
     muted = json.loads(city.ok("mute", "good", "--for", "1h", "--json"))
     assert muted["agents"][0]["name"] == "good"
+    assert muted["agents"][0]["muted"] is True
+    assert muted["agents"][0]["muted_until"] > time.time()
 
     city.ok("start", "--detach")
     city.wait_for("bad", "quarantined")

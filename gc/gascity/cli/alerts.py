@@ -132,15 +132,14 @@ def _mute(
         typer.echo(json.dumps({"agents": found}, indent=2, ensure_ascii=False))
         return
     for one in found:
-        sys.stdout.write(f"{one['name']}: {_until(one['muted_until'])}\n")
+        sys.stdout.write(f"{one['name']}: {_until(one)}\n")
 
 
-def _until(muted_until: object) -> str:
-    if not isinstance(muted_until, int | float):
+def _until(one: Mapping[str, object]) -> str:
+    if not one["muted"]:
         return "its alerts are told"
-    from gascity.core.memory import FOREVER
-
-    if muted_until >= FOREVER:
+    muted_until = one["muted_until"]
+    if not isinstance(muted_until, int | float):
         return "its alerts are muted until `gc unmute`"
     when = datetime.fromtimestamp(muted_until).astimezone().strftime("%Y-%m-%d %H:%M")
     return f"its alerts are muted until {when}, for {span(muted_until - time.time())}"

@@ -89,7 +89,9 @@ def status_without_controller(here: Here) -> dict[str, object]:
     scene = scene_alone(city)
     views = [_unkept(case) for case in cases(scene, scene.plan.views)]
     alerts = open_alerts(city, scene.plan.memory)
-    return status_document(city.name, None, views, foreign=scene.plan.foreign, alerts=alerts)
+    return status_document(
+        city.name, None, views, foreign=scene.plan.foreign, alerts=alerts, now=scene.now
+    )
 
 
 def open_alerts(city: City, memory: Memory) -> list[dict[str, object]]:

@@ -183,8 +183,13 @@ def standing(agent: str, state: str, reason: str) -> dict[str, object]:
 
 
 def muted(spec: AgentSpec, memory: Memory) -> dict[str, object]:
-    """Return until when an agent is muted, as `gc mute --json` prints it: null for not at all."""
-    return {"name": spec.name, "muted_until": memory.of(spec.session).muted_until}
+    """Return whether an agent is muted and until when, as `gc mute --json` prints it.
+
+    Null is not at all, or until somebody takes it back.
+    """
+    until = memory.of(spec.session).muted_until
+    ends = None if until is None or until >= FOREVER else until
+    return {"name": spec.name, "muted": until is not None, "muted_until": ends}
 
 
 def muting(seconds: object, now: float) -> tuple[float, str]:

@@ -6,9 +6,10 @@ planning it a second time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
 
+from gascity.controller.standing import Place
+from gascity.controller.status import agent_document
 from gascity.core.actions import Action, Start
 from gascity.core.advice import next_step
 from gascity.core.case import Case, Scene, cases
@@ -31,7 +32,11 @@ _WAITS = frozenset(
 )
 
 
-def plan_document(scene: Scene, steps: Iterable[dict[str, object]]) -> dict[str, object]:
+def plan_document(
+    scene: Scene,
+    steps: Iterable[dict[str, object]],
+    state_since: Mapping[Place, float] | None = None,
+) -> dict[str, object]:
     """Return what is done in a scene, and what waits. Its keys are a promise to scripts."""
     steps = list(steps)
     done_to = {step["session"] for step in steps}
@@ -43,7 +48,7 @@ def plan_document(scene: Scene, steps: Iterable[dict[str, object]]) -> dict[str,
             for one in cases(scene, waiting)
             if one.view.session not in done_to and one.former is None  # its former self is told of
         ],
-        "agents": [asdict(view) for view in scene.plan.views],
+        "agents": [agent_document(view, state_since, scene.now) for view in scene.plan.views],
     }
 
 

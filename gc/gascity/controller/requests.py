@@ -126,6 +126,7 @@ class Requests:
                 controller.scene.plan.foreign if controller.scene is not None else (),
                 controller.alarms.document(),
                 controller.standing.since,
+                controller.now(),
             )
 
         if asked.params.get("known") is True:  # for one who asks whenever something moves

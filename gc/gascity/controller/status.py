@@ -22,6 +22,7 @@ def status_document(
     foreign: Iterable[tuple[str, str]] = (),
     alerts: Iterable[Mapping[str, object]] = (),
     state_since: Mapping[Place, float] | None = None,
+    now: float = 0.0,
 ) -> dict[str, object]:
     """Return the state of a city as plain JSON values. Its keys are a promise to scripts.
 
@@ -29,7 +30,7 @@ def status_document(
     `journal_problem` why what happens is not written down at the moment. `foreign` are
     sessions with a name like ours, by provider, that this city did not make; `alerts` are open.
     Without `state_since`, an agent stands as it does since its session was made, for all that is
-    known.
+    known. Who was muted until before `now` is not.
     """
     return {
         "city": city,
@@ -39,13 +40,17 @@ def status_document(
             "config_problem": config_problem or None,
             "journal_problem": journal_problem or None,
         },
-        "agents": [_agent(view, state_since) for view in views],
+        "agents": [agent_document(view, state_since, now) for view in views],
         "foreign": [{"provider": provider, "session": name} for provider, name in foreign],
         "alerts": [dict(alert) for alert in alerts],
     }
 
 
-def _agent(view: AgentView, state_since: Mapping[Place, float] | None) -> dict[str, object]:
+def agent_document(
+    view: AgentView, state_since: Mapping[Place, float] | None, now: float
+) -> dict[str, object]:
+    """Return one agent of the document."""
     since = view.since if state_since is None else state_since.get(place_of(view))
     step = "`gc start` brings it up" if view.reason == NOBODY else next_step(view)
-    return {**asdict(view), "state_since": since, "next": step}
+    muted = view.muted_until if (view.muted_until or 0.0) > now else None
+    return {**asdict(view), "muted_until": muted, "state_since": since, "next": step}

@@ -69,7 +69,8 @@ class WhyRequests:
         ]
         for one in steps:
             one["why"] = controller.conceal(str(one["agent"]), str(one["why"]))
-        return plan_document(replace(scene, plan=replace(scene.plan, views=views)), steps)
+        shown = replace(scene, plan=replace(scene.plan, views=views))
+        return plan_document(shown, steps, controller.standing.since)
 
 
 def discreet(view: AgentView, controller: Controller) -> AgentView:

@@ -130,6 +130,14 @@ def test_a_move_is_told_once(standing: Standing) -> None:
     assert len(told) == 2
 
 
+def test_who_was_muted_once_is_not_shown_as_muted() -> None:
+    views = [replace(READY, muted_until=until) for until in (None, 100.0, 101.0)]
+    agents = status_document("town", None, views, now=100.0)["agents"]
+
+    assert isinstance(agents, list)
+    assert [agent["muted_until"] for agent in agents] == [None, None, 101.0]
+
+
 def test_the_document_tells_since_when_and_what_comes_next() -> None:
     stopped = AgentView("b", "gc-b", "tmux", State.STOPPED)
     kept = status_document("town", 1, [READY, stopped], state_since={PLACE: 300.0})
