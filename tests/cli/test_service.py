@@ -196,7 +196,9 @@ def test_without_systemd_the_unit_is_written_and_that_is_all(
     assert done.stderr.startswith("error: the file is written, and gc-town-")
     why = "there is no systemctl on the PATH" if missing else "Failed to connect to bus"
     assert why in done.stderr
-    assert f"systemctl --user enable --now {machine.unit().name}" in done.stderr
+    assert f"systemctl --user enable {machine.unit().name}`" in done.stderr
+    at_once = machine.gc("service", "install", "--now", **env)
+    assert f"systemctl --user enable --now {machine.unit().name}`" in at_once.stderr
 
 
 def test_a_broken_city_gets_no_service(machine: Machine) -> None:

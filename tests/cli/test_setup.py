@@ -86,6 +86,8 @@ def test_check_says_that_a_good_file_is_fine(city: City) -> None:
     document = json.loads(city.ok("check", "--json"))
 
     assert city.ok("check") == f'{city.folder}/city.toml: city "town" with 3 agents is fine\n'
+    city.write(HEAD + '[[agents]]\nname = "a"\nstart_command = "true"\n')
+    assert city.ok("check") == f'{city.folder}/city.toml: city "town" with 1 agent is fine\n'
     assert document == {"problems": [], "warnings": []}
 
 

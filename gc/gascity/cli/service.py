@@ -69,7 +69,7 @@ def install(
     typer.echo("it has the PATH of this shell, and no variable that may be secret")
     _tell_of_variables(host, city)
     if not no_enable:
-        _enable(host, service.name)
+        _enable(host, service.name, now=now)
         _begin(host, here, service.name, now=now, changed=bool(before) and text != before)
     return Exit.OK
 
@@ -151,7 +151,7 @@ def _tell_of_variables(host: Host, city: City) -> None:
         sys.stderr.write(f"warning: others can read {path}; `chmod 600` it\n")
 
 
-def _enable(host: Host, name: str) -> None:
+def _enable(host: Host, name: str, *, now: bool) -> None:
     from gascity.service.host import Unmanaged
 
     try:
@@ -159,7 +159,7 @@ def _enable(host: Host, name: str) -> None:
     except (Unmanaged, NotInstalled) as problem:
         raise NotInstalled(
             f"the file is written, and {name} is not enabled: {problem.message}",
-            hint=f"where that works: `{host.by_hand('go', name)}`; "
+            hint=f"where that works: `{host.by_hand('go' if now else 'enable', name)}`; "
             "here, `gc start --detach` does without",
         ) from problem
     typer.echo(f"{name} is started at every login")

@@ -122,7 +122,8 @@ def check(context: typer.Context, as_json: AsJson = False) -> int:
     for warning in city.warnings:
         sys.stderr.write(f"warning: {warning}\n")
     count = sum(1 for _ in declared(city.desired))
-    typer.echo(f'{here.city_file}: city "{city.name}" with {count} agents is fine')
+    agents = "1 agent" if count == 1 else f"{count} agents"
+    typer.echo(f'{here.city_file}: city "{city.name}" with {agents} is fine')
     return Exit.OK
 
 

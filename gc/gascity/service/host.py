@@ -83,7 +83,10 @@ class Host(Protocol):
         ...
 
     def by_hand(self, verb: str, name: str) -> str:
-        """Return the command by which a person does it: `go`, `start`, `restart` or `log`."""
+        """Return the command by which a person does it.
+
+        `enable`, `go` (enable and start), `start`, `restart` or `log`.
+        """
         ...
 
 

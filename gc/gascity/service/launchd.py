@@ -79,7 +79,7 @@ class Launchd:
     def by_hand(self, verb: str, name: str) -> str:
         """Return the command by which a person does it."""
         match verb:
-            case "go" | "start":
+            case "enable" | "go" | "start":
                 return f"launchctl bootstrap {self._domain} ~/Library/LaunchAgents/" + (
                     self.file_name(name)
                 )

@@ -110,8 +110,9 @@ class Systemd:
         match verb:
             case "log":
                 return f"journalctl --user -u {file}"
-            case "go":
-                return f"systemctl --user daemon-reload; systemctl --user enable --now {file}"
+            case "enable" | "go":
+                now = " --now" if verb == "go" else ""
+                return f"systemctl --user daemon-reload; systemctl --user enable{now} {file}"
             case _:
                 return f"systemctl --user {verb} {file}"
 

@@ -63,7 +63,7 @@ def unit_text(service: Service) -> str:
         name=service.name,
         root=root,
         city=service.city,
-        shown=_literal(root) + "/",
+        shown=_literal(root) + ("/" if root.endswith(("\\", " ")) else ""),
         start=" ".join([*gc, "start"]),
         reload=" ".join([*gc, "reload"]),
         folder=_literal(root) + ("/." if root.endswith(("\\", " ")) else ""),

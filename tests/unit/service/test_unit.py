@@ -46,6 +46,11 @@ def made(
     return Service("gc-town-1a2b3c4d", "town", root, program, env or {"PATH": "/usr/bin:/bin"})
 
 
+def test_the_description_names_the_folder() -> None:
+    assert "Description=gc: city town in /srv/town\n" in unit_text(made())
+    assert "Description=gc: city town in /srv/odd\\/\n" in unit_text(made("/srv/odd\\"))
+
+
 def says_what_it_was_made_of(service: Service) -> None:
     text = unit_text(service)
     unit = read_unit(text)
