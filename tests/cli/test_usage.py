@@ -63,6 +63,28 @@ def test_a_folder_without_a_city_gets_the_advice_to_make_one(
         assert done.stderr.endswith("hint: `gc init` makes a city here\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["runs"], "AGENT"),
+        (["runs", "--run"], "--run"),
+        (["events", "--since"], "--since"),
+        (["metrics", "-o"], "--output"),
+        (["hook", "uninstall"], "AGENT"),
+        (["drain-check"], "AGENT"),
+        (["service", "show", "--name"], "--name"),
+        (["init", "--name"], "--name"),
+    ],
+)
+def test_an_empty_word_is_not_taken_for_none(
+    quiet: City, inside: Inside, words: list[str], what: str
+) -> None:
+    done = inside("-C", str(quiet.folder), *words, "")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: {what} is empty\nhint: leave it out, or say which\n"
+
+
 def test_the_city_is_the_nearest_one_upwards(quiet: City) -> None:
     deep = quiet.folder / "rigs" / "deep"
     deep.mkdir(parents=True, exist_ok=True)

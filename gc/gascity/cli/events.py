@@ -18,7 +18,7 @@ import typer
 
 from gascity.cli.city import Here
 from gascity.cli.diary import Diary
-from gascity.cli.options import complete_agents, complete_types
+from gascity.cli.options import complete_agents, complete_types, not_empty
 from gascity.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def events(
         str,
         typer.Option(
             metavar="WHEN",
+            callback=not_empty,
             help="All since 10m ago, 2026-03-01T15:04, or after the event of a number.",
             show_default=False,
         ),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gascity.cli.city import Here, find_agents
-from gascity.cli.options import AsJson, complete_agents
+from gascity.cli.options import AsJson, complete_agents, not_empty
 from gascity.config.find import find_city
 from gascity.errors import Exit, GascityError, NotFound, explain
 
@@ -78,6 +78,7 @@ def uninstall(
         str | None,
         typer.Argument(
             metavar="AGENT",
+            callback=not_empty,
             autocompletion=complete_agents,
             help="An agent, a pool or a session; all hooks of the city without one.",
         ),

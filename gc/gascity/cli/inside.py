@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from gascity.cli.city import Here
-from gascity.cli.options import AsJson, complete_agents
+from gascity.cli.options import AsJson, complete_agents, not_empty
 from gascity.cli.quick import STOP_TIMEOUT, print_drain
 from gascity.cli.whom import TIMEOUT, Whom, should_drain
 from gascity.errors import Exit, NotRunning
@@ -18,6 +18,7 @@ OwnName = Annotated[
     str | None,
     typer.Argument(
         metavar="AGENT",
+        callback=not_empty,
         autocompletion=complete_agents,
         help="Name of an agent; inside a session, the agent itself.",
     ),

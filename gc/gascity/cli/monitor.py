@@ -15,7 +15,7 @@ import typer
 from gascity import __version__
 from gascity.cli import render
 from gascity.cli.city import Here
-from gascity.cli.options import AsJson
+from gascity.cli.options import AsJson, not_empty
 from gascity.core.spans import span
 from gascity.errors import ConfigError, Exit, GascityError, NotRunning, RemoteError, Unanswered
 
@@ -52,6 +52,7 @@ def metrics(
             "-o",
             "--output",
             metavar="FILE",
+            callback=not_empty,
             help="Write them there, all or nothing; `-` prints them.",
             show_default=False,
         ),

@@ -26,6 +26,19 @@ def complete_agents(context: typer.Context, incomplete: str) -> list[str]:
     return sorted(name for name in names if name.startswith(incomplete))
 
 
+def not_empty(
+    context: typer.Context, parameter: typer.CallbackParam, value: str | None
+) -> str | None:
+    """Refuse an empty word that was given: in a script it is a variable that nobody set."""
+    if value == "" and not context.resilient_parsing:
+        source = context.get_parameter_source(str(parameter.name))
+        if source is not None and source.name == "COMMANDLINE":
+            option = max(parameter.opts, key=len)
+            what = option if option.startswith("-") else parameter.metavar or option.upper()
+            raise UsageError(f"{what.strip('[]')} is empty", hint="leave it out, or say which")
+    return value
+
+
 AgentName = Annotated[
     str, typer.Argument(metavar="AGENT", autocompletion=complete_agents, help="Name of an agent.")
 ]

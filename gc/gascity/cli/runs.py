@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gascity.cli.city import Here
-from gascity.cli.options import AsJson, complete_agents
+from gascity.cli.options import AsJson, complete_agents, not_empty
 from gascity.errors import Exit, GascityError
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def runs(
         str,
         typer.Argument(
             metavar="[AGENT]",
+            callback=not_empty,
             autocompletion=complete_agents,
             help="Only those of this agent or pool.",
             show_default=False,
@@ -63,6 +64,7 @@ def runs(
         typer.Option(
             "--run",
             metavar="RUN",
+            callback=not_empty,
             autocompletion=complete_runs,
             help="All about one run; the beginning of its id will do.",
             show_default=False,

@@ -12,7 +12,7 @@ import typer
 from gascity.cli import render
 from gascity.cli.city import Here
 from gascity.cli.explain import agent_screen, saved_text
-from gascity.cli.options import AgentName, AsJson, complete_backends
+from gascity.cli.options import AgentName, AsJson, complete_backends, not_empty
 from gascity.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -89,11 +89,17 @@ def learn(
     agent: AgentName,
     name: Annotated[
         str,
-        typer.Option(metavar="NAME", help="Name of the rule; made from the words if not given."),
+        typer.Option(
+            metavar="NAME",
+            callback=not_empty,
+            help="Name of the rule; made from the words if not given.",
+        ),
     ] = "",
     kind: Annotated[
         str,
-        typer.Option(metavar="KIND", autocompletion=_kinds, help="What the screen means."),
+        typer.Option(
+            metavar="KIND", callback=not_empty, autocompletion=_kinds, help="What the screen means."
+        ),
     ] = "",
 ) -> int:
     """Make a rule of an agent's screen that no rule knows.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gascity.cli.city import Here
-from gascity.cli.options import AsJson
+from gascity.cli.options import AsJson, not_empty
 from gascity.errors import CityHeld, Exit, GascityError, NotInstalled, UsageError, explain
 
 if TYPE_CHECKING:
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from gascity.service.host import Host
 
 Name = Annotated[
-    str, typer.Option("--name", help="Name of the service; made from the city's if not given.")
+    str,
+    typer.Option(
+        "--name", callback=not_empty, help="Name of the service; made from the city's if not given."
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Also when a person edited its file.")]
 
@@ -288,7 +291,12 @@ def show(
     name: Name = "",
     kind: Annotated[
         str,
-        typer.Option("--for", metavar="KIND", help="systemd or launchd; this machine's if not."),
+        typer.Option(
+            "--for",
+            metavar="KIND",
+            callback=not_empty,
+            help="systemd or launchd; this machine's if not.",
+        ),
     ] = "",
     as_json: AsJson = False,
 ) -> int:

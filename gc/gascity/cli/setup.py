@@ -14,7 +14,7 @@ import typer
 
 from gascity import __version__
 from gascity.cli.city import Here
-from gascity.cli.options import AsJson
+from gascity.cli.options import AsJson, not_empty
 from gascity.core.naming import LONGEST_COMPONENT
 from gascity.errors import Exit, GascityError, UsageError
 
@@ -51,10 +51,14 @@ def init(
         str | None, typer.Argument(metavar="DIR", help="Where; made when missing.")
     ] = None,
     name: Annotated[
-        str, typer.Option(help="Name of the city; that of the folder if not given.")
+        str,
+        typer.Option(callback=not_empty, help="Name of the city; that of the folder if not given."),
     ] = "",
     backend: Annotated[
-        str, typer.Option(help="What the agents run; the first one installed if not given.")
+        str,
+        typer.Option(
+            callback=not_empty, help="What the agents run; the first one installed if not given."
+        ),
     ] = "",
 ) -> int:
     """Make a city: write a `city.toml` to begin with. Never overwrites one."""
