@@ -67,6 +67,7 @@ def state(one: Kept) -> SessionState:
         created=one.created,
         last_activity=one.last_activity,
         meta=one.meta,
+        terminal=False,
     )
 
 

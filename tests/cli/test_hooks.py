@@ -174,9 +174,10 @@ def test_what_a_report_may_say_is_little(make_city: MakeCity) -> None:
     report = reporter(city)
 
     report("PermissionRequest", session_id="x", tool_name="a;b\x1b[2J$(rm)", prompt="sekret")
-    reason = city.wait_for("a", "waiting")["reason"]
+    waiting = city.wait_for("a", "waiting")
 
-    assert reason == "it waits for a person: PermissionRequest"
+    assert waiting["reason"] == "it waits for a person: PermissionRequest"
+    assert waiting["next"] == ("`gc peek a` shows what it printed; it has no terminal to answer in")
 
 
 def test_a_person_who_uses_the_same_tool_is_left_in_peace(city: City) -> None:

@@ -17,7 +17,7 @@ from gascity.testing.eventually import eventually
 
 KEYS = (
     "name session provider state reason pid run since restarts failures requests fingerprint"
-    " drift attached next_at muted_until state_since next"
+    " drift attached next_at muted_until terminal state_since next"
 )
 LONG_WAY = "import sys; from gascity.cli.commands import app; sys.exit(app(standalone_mode=False))"
 

@@ -22,6 +22,10 @@ _STEPS: Mapping[State, str] = {
     State.SUSPENDED: "`suspended` in the city file keeps it down",
     State.STOPPED: "`gc restart {name}` starts it",
 }
+_WITHOUT_TERMINAL: Mapping[State, str] = dict.fromkeys(
+    (State.BLOCKED, State.WAITING, State.AUTH),
+    "`gc peek {name}` shows what it printed; it has no terminal to answer in",
+)
 _GONE: Mapping[State, str] = {
     State.BLOCKED: "end the session {session}, or rename the agent",
     State.AUTH: "log in; it is tried again",
@@ -34,6 +38,6 @@ def next_step(view: AgentView) -> str:
     if view.drift:
         step = _DRIFTED
     else:
-        known = _STEPS if view.run else {**_STEPS, **_GONE}
-        step = known.get(view.state, "")
+        rather = _GONE if not view.run else {} if view.terminal else _WITHOUT_TERMINAL
+        step = rather.get(view.state) or _STEPS.get(view.state, "")
     return step.format(name=view.name, session=view.session)

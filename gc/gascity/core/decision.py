@@ -134,6 +134,7 @@ def view(
         attached=session.attached if session else 0,
         next_at=next_at,
         muted_until=memory.muted_until,
+        terminal=session is None or session.terminal,
     )
 
 

@@ -70,7 +70,7 @@ class SessionState:
 
     Times are seconds since the epoch. `attached` counts the terminals that look at it.
     `agent_alive` is False when the session lives but none of the agent's process names does;
-    `title` is what its program wrote over its window.
+    `title` is what its program wrote over its window, `terminal` whether it has one to attach to.
     """
 
     name: str
@@ -82,6 +82,7 @@ class SessionState:
     meta: Mapping[str, str] = field(default_factory=dict)
     agent_alive: bool = True
     title: str = ""
+    terminal: bool = True
 
     @property
     def run(self) -> str:

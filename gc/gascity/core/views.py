@@ -46,7 +46,8 @@ UP = frozenset(
 class AgentView:
     """One agent. Times are seconds since the epoch; `next_at` is when something will be done.
 
-    `muted_until` is until when nobody wants to hear of its troubles.
+    `muted_until` is until when nobody wants to hear of its troubles. `terminal` is False where a
+    person cannot attach.
     """
 
     name: str
@@ -65,3 +66,4 @@ class AgentView:
     attached: int = 0
     next_at: float | None = None
     muted_until: float | None = None
+    terminal: bool = True

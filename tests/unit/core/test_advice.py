@@ -24,6 +24,14 @@ def test_the_way_on_names_the_agent() -> None:
     assert next_step(view) == "`gc reset rigs/smith` tries at once"
 
 
+@pytest.mark.parametrize("state", State)
+def test_nobody_is_sent_to_a_terminal_that_is_not_there(state: State) -> None:
+    said = next_step(AgentView("mayor", "gc-c-mayor", "subprocess", state, run="r", terminal=False))
+
+    assert bool(said) == (state not in NOTHING_TO_DO)
+    assert "gc attach" not in said
+
+
 def test_a_stranger_in_its_place_has_to_go() -> None:
     view = AgentView("mayor", "gc-c-mayor", "tmux", State.BLOCKED)
 
