@@ -88,6 +88,13 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True)
+class Taken:
+    """A person was told of the alerts with these keys."""
+
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Changed:
     """A file of the city may be another than it was when the city was last read."""
 
@@ -133,4 +140,5 @@ class Asked:
 
 
 OfFiles = Changed | Unwatched | Reloaded
-Message = Wake | Looked | Acted | Counted | Read | Heard | Happened | OfFiles | Leave | Asked
+Told = Heard | Happened | Taken
+Message = Wake | Looked | Acted | Counted | Read | Told | OfFiles | Leave | Asked
