@@ -62,7 +62,7 @@ class Alarms:
         if city.alerts != self._city.alerts:
             others = self._couriers.change(sinks_of(city.alerts, city.root, self._ambient))
             self._desk.settle(*(f"{SINK}{name}" for name in others), now=self._now(), quiet=True)
-            self._desk.send_again()
+            self._desk.send_again(self._couriers.waiting())
         self._desk.use(city.name, city.alerts)
         self._city = city
 
@@ -152,7 +152,7 @@ class Alarms:
                 self.alarm(Alert(key, "", event.message, severity=Severity.WARNING))
             case EventType.ALERT_DELIVERED:
                 self.settle(f"{SINK}{event.detail}")
-                self._desk.send_again()
+                self._desk.send_again(self._couriers.waiting())
             case _:
                 pass
 

@@ -54,6 +54,11 @@ class Couriers:
         for courier in self._couriers:
             courier.take(notice)
 
+    def waiting(self) -> frozenset[str]:
+        """Return the keys of all troubles of which something is still on its way."""
+        on_their_way = [notice for courier in self._couriers for notice in courier.waiting()]
+        return frozenset(key for notice in on_their_way for key in notice.about)
+
     def change(self, sinks: Iterable[Sink]) -> frozenset[str]:
         """Use these sinks from now on; return the names of those that are others now, or gone.
 
@@ -110,6 +115,7 @@ class _Courier:
         self._taken = taken
         self._most = most
         self._queue = deque(waiting)
+        self._under_way: Notice | None = None
         self._changed = threading.Condition()
         self._dropped = 0
         self._again = self._pause = again
@@ -128,6 +134,12 @@ class _Courier:
                 self._dropped += 1
             self._queue.append(notice)
             self._changed.notify()
+
+    def waiting(self) -> tuple[Notice, ...]:
+        """Return what is not handed over yet."""
+        with self._changed:
+            now = () if self._under_way is None else (self._under_way,)
+            return (*now, *self._queue)
 
     def finish(self) -> None:
         """End when nothing waits any more."""
@@ -164,6 +176,8 @@ class _Courier:
             if problem is None:
                 with contextlib.suppress(RuntimeError):  # a loop that has ended hears nothing more
                     self._taken(notice)
+            with self._changed:
+                self._under_way = None
             self._judge(problem)
 
     def _next(self) -> Notice | None:
@@ -173,7 +187,8 @@ class _Courier:
                 if not self._queue and (self._finishing or self._retired):
                     return None
                 self._changed.wait(rest)
-            return self._queue.popleft()
+            self._under_way = self._queue.popleft()
+            return self._under_way
 
     def _rest(self) -> float | None:
         """Return how long nothing is to be sent; None while nothing waits."""

@@ -161,10 +161,10 @@ class Desk:
                 self._open[key] = replace(case, told=True)
                 self._changed.add(key)
 
-    def send_again(self) -> None:
-        """Have all said once more that nobody took: somebody may now."""
+    def send_again(self, but: Collection[str] = ()) -> None:
+        """Have all said once more that nobody took: somebody may now. Some may be on their way."""
         for key, case in self._open.items():
-            if case.sent and not case.told:
+            if case.sent and not case.told and key not in but:
                 self._open[key] = replace(case, sent=False)
                 self._told_at.pop(key, None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.unit.patrol.conftest import LIMIT, notice
 
@@ -204,6 +204,19 @@ def test_what_was_taken_is_told() -> None:
     couriers.close(LIMIT)
 
     assert taken == ["yes", "again"]
+
+
+def test_what_is_on_its_way_can_be_asked_for() -> None:
+    stuck = Stuck()
+    couriers = Couriers([stuck], Reports())
+    for key in ("one", "two"):
+        couriers.send(replace(notice(), about=(key,)))
+    eventually(lambda: len(couriers._couriers[0]._queue) == 1, within=LIMIT)
+
+    assert couriers.waiting() == {"one", "two"}
+    stuck.let_go.set()
+    eventually(lambda: not couriers.waiting(), within=LIMIT)
+    couriers.close(LIMIT)
 
 
 def test_the_end_is_the_end_of_what_a_sink_still_does() -> None:

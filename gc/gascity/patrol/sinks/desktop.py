@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gascity.core.alerts import Severity
-from gascity.patrol.notice import Notice, NoticeKind, SinkFailed
+from gascity.patrol.notice import Notice, NoticeKind, NotTaken, SinkFailed
 from gascity.patrol.sinks.program import Running, printable, run_program
 
 LONGEST = 500  # characters; a desktop shows fewer
@@ -46,7 +46,7 @@ class Desktop:
         words = self._mac(notice) if self.platform == MAC else self._linux(notice)
         program = shutil.which(words[0], path=self.environ.get("PATH", os.defpath))
         if program is None:
-            raise SinkFailed(f"{words[0]} is not installed here")
+            raise NotTaken(f"{words[0]} is not installed here")
         try:
             run_program(
                 [program, *words[1:]],
@@ -56,6 +56,8 @@ class Desktop:
                 timeout=self.timeout,
                 running=self.running,
             )
+        except NotTaken as problem:
+            raise NotTaken(f"{words[0]} {problem.message}") from problem
         except SinkFailed as problem:
             raise SinkFailed(f"{words[0]} {problem.message}") from problem
 

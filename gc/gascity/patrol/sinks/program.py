@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 
 from gascity.core.fingerprint import conceal, secret_values
-from gascity.patrol.notice import SinkFailed
+from gascity.patrol.notice import NotTaken, SinkFailed
 
 LONGEST = 200  # characters of a complaint that are told
 _TAIL = 4096  # bytes at the end of what it complained in which the last line is looked for
@@ -65,6 +65,7 @@ def run_program(
 ) -> None:
     """Run a program with `given` on its standard input. Raises SinkFailed.
 
+    It is NotTaken where the program said so itself, by another status than 0, or could not be run.
     Its complaints go to a file without a name, not to a pipe: what it leaves behind in the
     background may hold that open, and must not be killed by writing to it.
     """
@@ -81,7 +82,7 @@ def run_program(
             )
         except (OSError, ValueError) as problem:
             why = getattr(problem, "strerror", None) or problem
-            raise SinkFailed(f"cannot be run: {why}") from problem
+            raise NotTaken(f"cannot be run: {why}") from problem
         try:
             with running.one(process):
                 process.communicate(given, timeout=timeout)
@@ -92,7 +93,7 @@ def run_program(
                 _end(process)
         if process.returncode:
             last = conceal(_last_line(complaints.fileno()), secret_values(environ))
-            raise SinkFailed(_ending(process.returncode) + (f": {last}" if last else ""))
+            raise NotTaken(_ending(process.returncode) + (f": {last}" if last else ""))
 
 
 def printable(text: str, longest: int = LONGEST) -> str:
