@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import LIMIT, City, lives
+from tests.cli.conftest import LIMIT, City, ScreenCity, lives
 
 from gascity.testing.eventually import eventually
 
@@ -34,6 +34,7 @@ start_command = "echo it is $A_TOKEN; sleep 1000"
 """
 ROTATED = 'env = {{ A_TOKEN = "{}" }}\n'
 HANDED_ON = 'pass_env = ["A_TOKEN"]\n'
+DECLARED = 'env = { PICK_TOKEN = "opensesame-12345" }'
 
 
 class Tellers(City):
@@ -101,3 +102,51 @@ def test_a_controller_without_the_variable_strikes_it_out(tellers: Tellers) -> N
 
     assert "it is sha256:" in screen
     assert not holders(tellers, PASSED)
+
+
+def test_a_stop_without_a_controller_strikes_it_out(tellers: Tellers) -> None:
+    tellers.write(tellers.head + HANDED_ON)
+    tellers.start(A_TOKEN=PASSED)
+    tellers.wait_until_told(PASSED)
+    tellers.end_controller(signal.SIGTERM)
+
+    tellers.ok("stop")
+
+    assert "it is sha256:" in tellers.last_screens()[0]
+    assert not holders(tellers, PASSED)
+
+
+def test_a_stop_of_one_that_is_no_longer_declared_strikes_it_out(tellers: Tellers) -> None:
+    tellers.write(tellers.head + ROTATED.format(OLD))
+    tellers.start()
+    tellers.wait_until_told(OLD)
+    tellers.end_controller(signal.SIGTERM)
+
+    tellers.write(tellers.head.replace("teller", "another"))
+    tellers.ok("stop")
+
+    assert "it is sha256:" in tellers.last_screens()[0]
+    assert not holders(tellers, OLD)
+
+
+@pytest.fixture
+def handed_on(screen_city: ScreenCity) -> ScreenCity:
+    """Return a city whose `pick` was given a token that this shell does not have."""
+    text = (screen_city.folder / "city.toml").read_text()
+    screen_city.write(text.replace(DECLARED, 'pass_env = ["PICK_TOKEN"]'))
+    done = screen_city.gc("start", "--detach", env={"PICK_TOKEN": PASSED})
+    assert done.returncode == 0, done.stderr
+    eventually(lambda: "Esc to cancel" in screen_city.gc("peek", "pick").stdout, within=LIMIT)
+    return screen_city
+
+
+@pytest.mark.tmux
+def test_a_shell_without_the_variable_shows_no_secret(handed_on: ScreenCity) -> None:
+    told = handed_on.ok("explain", "pick") + handed_on.ok("explain", "pick", "--json", "-v")
+    learned = handed_on.gc("screens", "learn", "pick")
+
+    assert "Your token is sha256:" in told
+    assert PASSED not in told + learned.stdout + learned.stderr
+    saved = [path.read_text() for path in (handed_on.folder / "screens").rglob("*.*")]
+    assert len(saved) == 2
+    assert not [text for text in saved if PASSED in text]
