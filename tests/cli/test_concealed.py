@@ -129,6 +129,27 @@ def test_a_stop_of_one_that_is_no_longer_declared_strikes_it_out(tellers: Teller
     assert not holders(tellers, OLD)
 
 
+def test_the_output_that_a_provider_keeps_is_as_it_is_and_for_its_owner(tmp_path: Path) -> None:
+    city = Tellers(tmp_path / "town", "subprocess")
+    city.write(city.head + ROTATED.format(OLD))
+    try:
+        city.start()
+        city.wait_until_told(OLD)
+        (running,) = city.state.glob("subprocess/sessions/*/output.log")
+        text, mode = running.read_text(), running.stat().st_mode
+        pid = city.pids()["teller"]
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        eventually(lambda: len(city.last_screens()) == 1, within=LIMIT)
+        city.wait_until_up()
+    finally:
+        city.end()
+    (kept,) = city.state.glob("subprocess/previous/*")
+
+    assert [text, kept.read_text()] == [f"it is {OLD}\n"] * 2
+    assert [mode & 0o777, kept.stat().st_mode & 0o777] == [0o600, 0o600]
+
+
 @pytest.fixture
 def handed_on(screen_city: ScreenCity) -> ScreenCity:
     """Return a city whose `pick` was given a token that this shell does not have."""
