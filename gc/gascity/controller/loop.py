@@ -263,6 +263,8 @@ class Controller:
             self.alarms.settle(f"{UNCOUNTED}{counted.pool}")
 
     def _looked(self, looked: Looked) -> None:
+        for agent, secrets in looked.given.items():
+            self._chronicle.learn(agent, secrets)
         was_lost = isinstance(self._looks.seen.get(looked.provider), Unseen)
         if not self._looks.take(looked):
             return
