@@ -101,7 +101,7 @@ def agent_screen(here: Here, name: str) -> Seen:
     """Look at an agent's screen. Raises NotRunning, or NotSupported where there is no terminal."""
     from gascity.agent import TIMEOUT
     from gascity.cli.account import Seen
-    from gascity.cli.concealed import secrets_of
+    from gascity.cli.concealed import secrets_now
     from gascity.controller.opening import open_provider
     from gascity.controller.place import Place
 
@@ -114,6 +114,7 @@ def agent_screen(here: Here, name: str) -> Seen:
             f"{spec.name} has no screen: its provider {spec.provider} gives it no terminal",
             hint=f"`gc peek {spec.name}` shows what it printed",
         )
+    secrets = secrets_now(spec, provider, timeout=TIMEOUT)
     screen = None if terminal is None else terminal.look(timeout=TIMEOUT)
     if screen is None or not (screen.alive or any(screen.rows)):
         raise NotRunning(f"{spec.name} is not running", hint="`gc status` tells why")
@@ -123,7 +124,7 @@ def agent_screen(here: Here, name: str) -> Seen:
         screen=screen,
         rules=city.screens.of(spec.backend, spec.hints.ready_prompt_prefix),
         chosen=spec.dialogs,
-        secrets=secrets_of(spec),
+        secrets=secrets,
     )
 
 

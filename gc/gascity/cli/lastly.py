@@ -31,15 +31,14 @@ def parting_words(
     sessions: Sequence[tuple[str, SessionState]],
 ) -> list[Parting]:
     """Return what these sessions, given with their providers, show; without secrets."""
-    secrets = {spec.session: secrets_of(spec) for spec in declared(city.desired)}
+    specs = {spec.session: spec for spec in declared(city.desired)}
+    secrets = {state.run: secrets_of(specs.get(state.name), state) for _, state in sessions}
     found: list[Parting] = []
     for name, provider in providers.items():
         states = [state for where, state in sessions if where == name and is_run_id(state.run)]
         words = last_words(provider, [state.name for state in states]) if states else {}
         found += [
-            Parting(
-                state.run, harmless(words.get(state.name, ""), secrets.get(state.name, ())).strip()
-            )
+            Parting(state.run, harmless(words.get(state.name, ""), secrets[state.run]).strip())
             for state in states
         ]
     return found

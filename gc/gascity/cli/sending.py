@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 
 from gascity.cli.city import Here, find_agent, reach
-from gascity.cli.concealed import secrets_of
+from gascity.cli.concealed import secrets_now
 from gascity.config.problems import visible
 from gascity.core.fingerprint import conceal
 from gascity.errors import Exit, NotRunning
@@ -76,9 +76,10 @@ def send(here: Here, name: str, text: str, *, wait: bool, raw: bool, timeout: fl
         answered = here.ask("nudge", params, timeout=timeout + SLACK)
     except NotRunning:
         spec, provider = reach(here, name)
+        secrets = secrets_now(spec, provider, timeout=timeout)
         given = provider.nudge(spec.session, text, timeout=timeout, wait=wait, raw=raw)
         elapsed = round(given.elapsed, 3)
-        said_so = conceal(given.evidence, secrets_of(spec))
+        said_so = conceal(given.evidence, secrets)
         return Sent(spec.name, str(given.delivery), said_so, given.text, given.attempts, elapsed)
     said = answered if isinstance(answered, dict) else {}
     return Sent(

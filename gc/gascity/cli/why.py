@@ -24,6 +24,8 @@ from gascity.cli.quick import STATUS_TIMEOUT, exit_code
 from gascity.errors import ConfigError, Exit, GascityError, NotFound, NotRunning, RemoteError
 
 if TYPE_CHECKING:
+    from gascity.core.case import Scene
+    from gascity.core.model import City
     from gascity.core.why import Why
 
 EVENTS = 5
@@ -89,17 +91,19 @@ def _alone(here: Here, word: str) -> Document:
     found = account(scene, word) or account(scene, find_agent(city, word).name)
     if found is None:
         raise NotFound(f'there is no agent "{word}" in this city')
-    return asdict(_discreet(here, found))
+    return asdict(_discreet(city, scene, found))
 
 
-def _discreet(here: Here, found: Why) -> Why:
+def _discreet(city: City, scene: Scene, found: Why) -> Why:
     """Leave out the secrets an agent was given."""
     from gascity.cli.concealed import secrets_of
+    from gascity.controller.observe import seen_sessions
     from gascity.core.fingerprint import conceal
     from gascity.core.model import declared
 
-    specs = declared(here.load().desired)
-    secrets = [value for spec in specs if spec.name == found.name for value in secrets_of(spec)]
+    state = seen_sessions(scene.observed.providers).get(found.session)
+    spec = next((one for one in declared(city.desired) if one.name == found.name), None)
+    secrets = secrets_of(spec, state)
     return found.spoken(lambda text: conceal(text, secrets))
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from gascity.controller.chronicle import Chronicle
 from gascity.controller.demand import UNCOUNTED
-from gascity.controller.messages import Happened, Message
+from gascity.controller.messages import Happened, Message, Taken
 from gascity.controller.postbox import UNPROVEN
 from gascity.core.actions import Event, EventType
-from gascity.core.alerts import Alert, Severity
+from gascity.core.alerts import Alert, Severity, Trouble
 from gascity.core.model import City, declared
 from gascity.core.muting import muted_agents
 from gascity.core.plan import Plan
@@ -48,7 +48,8 @@ class Alarms:
         self._chronicle = chronicle
         self._now = chronicle.now
         self._post = post
-        self._couriers = Couriers(sinks_of(city.alerts, city.root, ambient), self._report)
+        sinks = sinks_of(city.alerts, city.root, ambient)
+        self._couriers = Couriers(sinks, self._report, lambda notice: post(Taken(notice.about)))
         self._muted: Mapping[str, float] = {}
         self._desk = Desk(city.name, city.alerts, chronicle.harmless, _taken_up(journal))
         left = [case.alert.key for case in self._desk.cases]
@@ -59,16 +60,23 @@ class Alarms:
     def take(self, city: City) -> None:
         """Tell those whom another city file names from now on."""
         if city.alerts != self._city.alerts:
-            self._couriers.change(sinks_of(city.alerts, city.root, self._ambient))
+            others = self._couriers.change(sinks_of(city.alerts, city.root, self._ambient))
+            self._desk.settle(*(f"{SINK}{name}" for name in others), now=self._now(), quiet=True)
+            self._desk.send_again(self._couriers.waiting())
         self._desk.use(city.name, city.alerts)
         self._city = city
 
     def stand(self, plan: Plan, *, ending: bool) -> None:
-        """Take the troubles of a plan. A city that is being stopped tells of none that is over."""
+        """Take the troubles of a plan.
+
+        With a city that is being stopped they end, without a word; a quarantine outlives it.
+        """
         now = self._now()
         self._muted = muted_agents(self._city, plan.memory)
         if ending:
-            self._desk.settle(*(c.alert.key for c in self._desk.cases), now=now, quiet=True)
+            keys = [case.alert.key for case in self._desk.cases]
+            over = [key for key in keys if not key.startswith(Trouble.QUARANTINE)]
+            self._desk.settle(*over, now=now, quiet=True)
         else:
             self._desk.stand(plan.troubles, plan.blind, now)
             self._let_go(now)
@@ -76,6 +84,10 @@ class Alarms:
     def alarm(self, alert: Alert) -> None:
         """Take a trouble that no plan knows of; it lasts until it is settled."""
         self._desk.alarm(alert, self._now())
+
+    def taken(self, keys: Iterable[str]) -> None:
+        """A person was told of these troubles."""
+        self._desk.taken(keys)
 
     def settle(self, *keys: str) -> None:
         """These troubles are over, if there were such."""
@@ -140,6 +152,7 @@ class Alarms:
                 self.alarm(Alert(key, "", event.message, severity=Severity.WARNING))
             case EventType.ALERT_DELIVERED:
                 self.settle(f"{SINK}{event.detail}")
+                self._desk.send_again(self._couriers.waiting())
             case _:
                 pass
 

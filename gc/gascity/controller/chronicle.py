@@ -67,10 +67,13 @@ class Chronicle:
         self._city = city
         for spec in declared(city.desired):
             passed = {key: self._ambient.get(key, "") for key in spec.pass_env}
-            secrets = secret_values({**passed, **spec.env})
-            if secrets:
-                known = {*self._given.get(spec.name, ()), *secrets}
-                self._given[spec.name] = tuple(sorted(known, key=len, reverse=True))
+            self.learn(spec.name, secret_values({**passed, **spec.env}))
+
+    def learn(self, agent: str, secrets: Iterable[str]) -> None:
+        """Take note of secrets an agent was given: what it says is told without them."""
+        known = {*self.secrets(agent), *secrets}
+        if known:
+            self._given[agent] = tuple(sorted(known, key=len, reverse=True))
 
     def listen(self, listener: Callable[[Event], None]) -> None:
         """Have each event told to somebody, as it is recorded."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from gascity.controller.given import Given
 from gascity.controller.messages import Looked, Message
 from gascity.controller.observe import TIMEOUT, look
 from gascity.controller.workers import Workers
@@ -59,9 +60,14 @@ class Looks:
         specs: Iterable[AgentSpec],
         post: Callable[[Message], None],
         taken: Callable[[str, Observation, float], None] = lambda *_: None,
+        given: Given | None = None,
     ) -> None:
-        """Look at these providers; `taken` is told what counts as seen, and since when."""
+        """Look at these providers; `taken` is told what counts as seen, and since when.
+
+        `given` reads the secrets of those who are seen for the first time.
+        """
         self._taken = taken
+        self._given = given
         self.seen: dict[str, Observation] = {}
         self.pace = PACE
         self._began: dict[str, float] = {}
@@ -207,7 +213,9 @@ class Looks:
     def _ask(self, name: str) -> None:
         provider, specs = self._providers.get(name), self._specs.get(name)
         if provider is not None and specs is not None:
-            self._post(Looked(name, look(provider, specs)))
+            seen = look(provider, specs)
+            given = {} if self._given is None else self._given.secrets(seen)
+            self._post(Looked(name, seen, given=given))
 
 
 def news_of(looked: Looked, *, was_lost: bool) -> list[Event]:

@@ -29,6 +29,7 @@ from gascity.controller.messages import (
     Message,
     Read,
     Reloaded,
+    Taken,
     Unwatched,
     Wake,
 )
@@ -181,8 +182,8 @@ class Controller:
                 self._acted(message)
             case Counted():
                 self._counted(message)
-            case Happened(event):
-                self._record([event])
+            case Happened() | Taken():
+                self._told(message)
             case Read() | Heard():
                 self._screens.take(message)
                 self._news = True
@@ -193,6 +194,12 @@ class Controller:
                 self.leaving = why
             case Asked():
                 self._requests.take(message)
+
+    def _told(self, message: Happened | Taken) -> None:
+        if isinstance(message, Happened):
+            self._record([message.event])
+        else:
+            self.alarms.taken(message.keys)
 
     # --- what requests may see and do
 
@@ -256,6 +263,8 @@ class Controller:
             self.alarms.settle(f"{UNCOUNTED}{counted.pool}")
 
     def _looked(self, looked: Looked) -> None:
+        for agent, secrets in looked.given.items():
+            self._chronicle.learn(agent, secrets)
         was_lost = isinstance(self._looks.seen.get(looked.provider), Unseen)
         if not self._looks.take(looked):
             return

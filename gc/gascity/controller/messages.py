@@ -26,7 +26,8 @@ class Looked:
     """A provider answered, or its time is up and the question to it is `still_open`.
 
     `told_at` is set when it spoke unasked: the monotonic moment of which its words were true. What
-    is not `whole` says nothing of other sessions than those in it.
+    is not `whole` says nothing of other sessions than those in it. `given` are secrets, by agent,
+    that incarnations in it were given: they come with the first sight of what may show them.
     """
 
     provider: str
@@ -34,6 +35,7 @@ class Looked:
     still_open: bool = False
     told_at: float | None = None
     whole: bool = True
+    given: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,13 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True)
+class Taken:
+    """A person was told of the alerts with these keys."""
+
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Changed:
     """A file of the city may be another than it was when the city was last read."""
 
@@ -133,4 +142,5 @@ class Asked:
 
 
 OfFiles = Changed | Unwatched | Reloaded
-Message = Wake | Looked | Acted | Counted | Read | Heard | Happened | OfFiles | Leave | Asked
+Told = Heard | Happened | Taken
+Message = Wake | Looked | Acted | Counted | Read | Told | OfFiles | Leave | Asked

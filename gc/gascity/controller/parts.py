@@ -17,6 +17,7 @@ from gascity.controller.chronicle import Chronicle
 from gascity.controller.clock import Clock
 from gascity.controller.deeds import Deeds
 from gascity.controller.demand import Demand
+from gascity.controller.given import Given
 from gascity.controller.looks import Looks
 from gascity.controller.messages import Happened, Looked, Message, Wake
 from gascity.controller.noting import Note
@@ -62,7 +63,9 @@ class Parts:
         self.chronicle = Chronicle(city, ambient, journal, report, clock)
         self.alarms = Alarms(city, ambient, journal, self.chronicle, post)
         self.postbox = Postbox(journal.nudges, first_words(city.desired))
-        self.looks = Looks(self.providers, declared(city.desired), post, self._looked)
+        self._given = Given(city.desired.city_id)
+        specs = declared(city.desired)
+        self.looks = Looks(self.providers, specs, post, self._looked, self._given)
         self.screens = Screens(city, ScreenReader(self.providers, post, clock.now))
         hands = replace(hands, providers=self.providers, note=self._note)
         self.deeds = Deeds(hands, self.workers, post)
@@ -157,7 +160,9 @@ class Parts:
 
     def _listen(self, name: str) -> Watch:
         def seen(sessions: Mapping[str, SessionState], at: float, *, whole: bool = True) -> None:
-            self._post(Looked(name, Seen(sessions), told_at=at, whole=whole))
+            told = Seen(sessions)
+            given = self._given.secrets(told)
+            self._post(Looked(name, told, told_at=at, whole=whole, given=given))
 
         wake = partial(self._post, Wake())
         try:

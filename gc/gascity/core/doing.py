@@ -159,7 +159,7 @@ def _unread(shown: Shown, now: float) -> Doing:
     stuck_at = shown.still + BLOCKED_AFTER
     if now < stuck_at:
         why = "its input box is not on the screen"
-        return Doing(State.READY, why, wake_at=stuck_at)
+        return Doing(State.READY, why, wake_at=stuck_at, blind=True)
     why = "it shows no input box, and nothing that a rule knows"
     return Doing(State.BLOCKED, why, trouble=Trouble.BLOCKED)
 

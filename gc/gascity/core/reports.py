@@ -15,6 +15,7 @@ from gascity.screens.reading import Kind, Reading
 HOOK = "hook"  # stands where else the name of a screen rule does
 FRESH = 15.0  # seconds for which a report counts
 FRESH_BLIND = 600.0  # ... where no screen can say otherwise
+UNANSWERED = 86_400.0  # ... of a question that the screen has no rule for, while it stands there
 SETTLED = 3.0  # seconds after which every screen was read again: it would show what was reported
 _SURE = frozenset({Kind.DIALOG, Kind.AUTH, Kind.LIMITED, Kind.WAITING})
 _REFUTES = {
@@ -61,8 +62,8 @@ def heard(shown: Shown | None, report: Report, now: float, *, blind: bool) -> Sh
     """
     if shown is not None and shown.run != report.run:
         shown = None  # of its former self
-    ends = report.at + (FRESH_BLIND if blind else FRESH)
     kind = report.kind
+    ends = report.at + _freshness(shown, kind, blind=blind)
     if kind is None or now >= ends or (shown is not None and _refuted(shown, kind, report, now)):
         return shown
     box = Reading(has_box=blind) if shown is None else shown.reading
@@ -75,6 +76,12 @@ def heard(shown: Shown | None, report: Report, now: float, *, blind: bool) -> Sh
         ends = min(ends, report.at + SETTLED)
     still = max(shown.still, report.at)
     return replace(shown, reading=reading, since=report.since, still=still, until=ends)
+
+
+def _freshness(shown: Shown | None, kind: Kind | None, *, blind: bool) -> float:
+    if kind is Kind.WAITING and shown is not None and shown.reading.is_unknown:
+        return UNANSWERED
+    return FRESH_BLIND if blind else FRESH
 
 
 def _refuted(shown: Shown, kind: Kind, report: Report, now: float) -> bool:

@@ -26,13 +26,25 @@ It is called from a courier's thread, and must neither wait nor raise.
 """
 
 
+def _unheard(_notice: Notice) -> None:
+    """Take no notice of what was taken."""
+
+
 class Couriers:
     """The couriers of one city. All methods are for the thread that made it."""
 
     def __init__(
-        self, sinks: Iterable[Sink], report: Report, *, most: int = MOST, again: float = AGAIN
+        self,
+        sinks: Iterable[Sink],
+        report: Report,
+        taken: Callable[[Notice], None] = _unheard,
+        *,
+        most: int = MOST,
+        again: float = AGAIN,
     ) -> None:
+        """`taken` is called, by a courier's thread, with each notice that a sink took."""
         self._report = report
+        self._taken = taken
         self._most = most
         self._again = again
         self._couriers = [self._courier(sink) for sink in sinks]
@@ -42,27 +54,34 @@ class Couriers:
         for courier in self._couriers:
             courier.take(notice)
 
-    def change(self, sinks: Iterable[Sink]) -> None:
-        """Use these sinks from now on.
+    def waiting(self) -> frozenset[str]:
+        """Return the keys of all troubles of which something is still on its way."""
+        on_their_way = [notice for courier in self._couriers for notice in courier.waiting()]
+        return frozenset(key for notice in on_their_way for key in notice.about)
+
+    def change(self, sinks: Iterable[Sink]) -> frozenset[str]:
+        """Use these sinks from now on; return the names of those that are others now, or gone.
 
         One that is equal to one before keeps its courier. Another of the same name takes over what
-        waits. What waits for a sink that is gone is not sent, and it fails no longer.
+        waits, and is not known to fail. What waits for a sink that is gone is not sent.
         """
         before, self._couriers = self._couriers, []
+        others: set[str] = set()
         for sink in sinks:
             same = next((courier for courier in before if courier.sink == sink), None)
-            if same is None:
-                former = next((c for c in before if c.sink.name == sink.name), None)
-                left = None if former is None else former.retire(inherited=True)
-                self._couriers.append(self._courier(sink, left))
-                if former is not None:
-                    before.remove(former)
-                    former.heir = self._couriers[-1]
-            else:
-                before.remove(same)
+            former = same or next((c for c in before if c.sink.name == sink.name), None)
+            if former is not None:
+                before.remove(former)
+            if same is not None:
                 self._couriers.append(same)
+                continue
+            others.add(sink.name)
+            self._couriers.append(self._courier(sink, former.retire() if former else ()))
+            if former is not None:
+                former.heir = self._couriers[-1]
         for courier in before:
-            courier.retire(inherited=False)
+            courier.retire()
+        return frozenset(others | {courier.sink.name for courier in before})
 
     def close(self, within: float) -> None:
         """Send what waits, for at most so many seconds; what is left then is lost."""
@@ -72,38 +91,38 @@ class Couriers:
             courier.finish()
         for courier in couriers:
             courier.join(max(deadline - time.monotonic(), 0.0))
+            courier.sink.close()
 
-    def _courier(self, sink: Sink, left: _Left | None = None) -> _Courier:
-        return _Courier(sink, self._report, self._most, self._again, left)
-
-
-class _Left:
-    """What one courier leaves to the next: what waits, and whether its sink fails."""
-
-    def __init__(self, waiting: Iterable[Notice], *, failing: bool) -> None:
-        self.waiting = tuple(waiting)
-        self.failing = failing
+    def _courier(self, sink: Sink, waiting: Iterable[Notice] = ()) -> _Courier:
+        return _Courier(sink, self._report, self._taken, self._most, self._again, waiting)
 
 
 class _Courier:
     """One sink, its queue and its thread."""
 
     def __init__(
-        self, sink: Sink, report: Report, most: int, again: float, left: _Left | None
+        self,
+        sink: Sink,
+        report: Report,
+        taken: Callable[[Notice], None],
+        most: int,
+        again: float,
+        waiting: Iterable[Notice],
     ) -> None:
         self.sink = sink
         self.heir: _Courier | None = None
         self._report = report
+        self._taken = taken
         self._most = most
-        self._queue = deque(left.waiting if left else ())
+        self._queue = deque(waiting)
+        self._under_way: Notice | None = None
         self._changed = threading.Condition()
         self._dropped = 0
         self._again = self._pause = again
         self._rests_until = 0.0
-        self._failing = left is not None and left.failing
+        self._failing = False
         self._finishing = False
         self._retired = False
-        self._inherited = False
         self._thread = threading.Thread(target=self._run, name=f"gc-{sink.name}", daemon=True)
         self._thread.start()
 
@@ -116,20 +135,26 @@ class _Courier:
             self._queue.append(notice)
             self._changed.notify()
 
+    def waiting(self) -> tuple[Notice, ...]:
+        """Return what is not handed over yet."""
+        with self._changed:
+            now = () if self._under_way is None else (self._under_way,)
+            return (*now, *self._queue)
+
     def finish(self) -> None:
         """End when nothing waits any more."""
         with self._changed:
             self._finishing = True
             self._changed.notify()
 
-    def retire(self, *, inherited: bool) -> _Left:
-        """End after what is on its way now; say nothing more of a sink that is `inherited`."""
+    def retire(self) -> tuple[Notice, ...]:
+        """End after what is on its way now, and say nothing more; return what waits."""
         with self._changed:
-            self._retired, self._inherited = True, inherited
-            left = _Left(self._queue, failing=self._failing)
+            self._retired = True
+            waiting = tuple(self._queue)
             self._queue.clear()
             self._changed.notify()
-            return left
+            return waiting
 
     def join(self, within: float) -> None:
         """Wait for its end."""
@@ -148,11 +173,12 @@ class _Courier:
                 problem = failed.message
             except Exception as failed:  # noqa: BLE001  a fault in one must not end the telling
                 problem = f"failed with {type(failed).__name__}"
+            if problem is None:
+                with contextlib.suppress(RuntimeError):  # a loop that has ended hears nothing more
+                    self._taken(notice)
+            with self._changed:
+                self._under_way = None
             self._judge(problem)
-        with self._changed:
-            recovered = self._failing and self._retired and not self._inherited
-        if recovered:
-            self._say(None)
 
     def _next(self) -> Notice | None:
         """Return what to send next, or None when this is the end."""
@@ -161,7 +187,8 @@ class _Courier:
                 if not self._queue and (self._finishing or self._retired):
                     return None
                 self._changed.wait(rest)
-            return self._queue.popleft()
+            self._under_way = self._queue.popleft()
+            return self._under_way
 
     def _rest(self) -> float | None:
         """Return how long nothing is to be sent; None while nothing waits."""

@@ -1,9 +1,10 @@
 """Which troubles are open, and what a person is told of them.
 
-A trouble is told when it begins and when it is over, once each. One that comes and goes is not
-told again before `repeat_after`; of more than `per_minute`, the rest become one word. Troubles of
-an agent that is muted are kept and not told; they are when the muting ends, if they still last.
-Nothing here knows a clock or a sink: the caller says what time it is, and sends.
+A trouble is told when it begins and when it is over, once each; what nobody took is sent again when
+somebody may. One that comes and goes is not told again before `repeat_after`; of more than
+`per_minute`, the rest become one word. Troubles of an agent that is muted are kept and not told;
+they are when the muting ends, if they still last. Nothing here knows a clock or a sink: the caller
+says what time it is, and sends.
 """
 
 from __future__ import annotations
@@ -28,13 +29,17 @@ _NOTHING_MUTED: Mapping[str, float] = {}
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An open trouble: its first and last time, how often it came, and whether it was told."""
+    """An open trouble: its first and last time, and how often it came.
+
+    One that is `sent` is on its way to a person; one that was taken by somebody is `told`.
+    """
 
     alert: Alert
     since: float
     last: float
     times: int = 1
     told: bool = False
+    sent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +114,7 @@ class Desk:
             lasted = span(now - case.since)
             words = f"over after {lasted}: {alert.text}"
             self._events.append(Event(EventType.ALERT_RESOLVED, alert.agent, message=words))
-            if case.told and not quiet:
+            if (case.told or case.sent) and not quiet:
                 self._recoveries.append(replace(case, last=now))
 
     def of(self, agent: str, beginning: str) -> list[str]:
@@ -143,11 +148,25 @@ class Desk:
         self.wake_at = min(later, default=None)
         notices = self._notices(due, over, room, now)
         for case in due:
-            self._open[case.alert.key] = replace(case, told=True)
-            self._changed.add(case.alert.key)
+            self._open[case.alert.key] = replace(case, sent=True)
             self._told_at[case.alert.key] = now
         self._spent.extend(now for _ in notices)
         return notices
+
+    def taken(self, keys: Iterable[str]) -> None:
+        """Somebody took what was said of these troubles."""
+        for key in keys:
+            case = self._open.get(key)
+            if case is not None and case.sent and not case.told:
+                self._open[key] = replace(case, told=True)
+                self._changed.add(key)
+
+    def send_again(self, but: Collection[str] = ()) -> None:
+        """Have all said once more that nobody took: somebody may now. Some may be on their way."""
+        for key, case in self._open.items():
+            if case.sent and not case.told and key not in but:
+                self._open[key] = replace(case, sent=False)
+                self._told_at.pop(key, None)
 
     def _take(self, alert: Alert, now: float, *, again: bool) -> None:
         key = alert.key
@@ -162,18 +181,19 @@ class Desk:
                 oldest = next(iter(self._open))
                 del self._open[oldest]
                 self._over.add(oldest)
-            self._open[key] = Case(told, now, now, told=self._take_back(key))
+            self._open[key] = self._begun(told, now)
             self._over.discard(key)
             self._events.append(
                 Event(EventType.ALERT_RAISED, told.agent, message=told.text, detail=told.screen)
             )
         self._changed.add(key)
 
-    def _take_back(self, key: str) -> bool:
-        """Forget the end of a trouble that was not told yet; tell whether there was such."""
-        before = len(self._recoveries)
-        self._recoveries = [case for case in self._recoveries if case.alert.key != key]
-        return len(self._recoveries) < before
+    def _begun(self, alert: Alert, now: float) -> Case:
+        """Return a case that begins; one whose end was not told yet goes on as told."""
+        ended = [case for case in self._recoveries if case.alert.key == alert.key]
+        self._recoveries = [case for case in self._recoveries if case not in ended]
+        told, sent = any(case.told for case in ended), any(case.sent for case in ended)
+        return Case(alert, now, now, told=told, sent=sent)
 
     def _due(self, now: float, hushed: Mapping[str, float]) -> tuple[list[Case], list[float]]:
         """Return what is to be told now, the worst first, and when more will be."""
@@ -186,7 +206,7 @@ class Desk:
         due, later = [], []
         for case in self._open.values():
             alert = case.alert
-            if case.told or _RANK[alert.severity] > least:
+            if case.told or case.sent or _RANK[alert.severity] > least:
                 continue
             before = self._told_at.get(alert.key)
             at = now if before is None else before + self._settings.repeat_after
@@ -220,7 +240,7 @@ class Desk:
     def _notice(self, kind: NoticeKind, case: Case, now: float) -> Notice:
         alert = case.alert
         over = kind is NoticeKind.RESOLVED
-        text = f"over after {span(now - case.since)}: {alert.text}" if over else alert.text
+        text = f"over after {span(case.last - case.since)}: {alert.text}" if over else alert.text
         return Notice(
             kind=kind,
             city=self._city,
@@ -231,6 +251,7 @@ class Desk:
             at=now,
             since=case.since,
             screen="" if over else alert.screen,
+            about=(alert.key,),
         )
 
     def _in_one_word(self, rest: list[Notice], now: float) -> Notice:
@@ -245,4 +266,5 @@ class Desk:
             text=f"{len(rest)} more at once, `gc alerts` shows what is open: {named}{more}",
             at=now,
             since=now,
+            about=tuple(key for notice in rest for key in notice.about),
         )

@@ -1,8 +1,8 @@
 """Whether a city is well: what `gc health` answers a monitor.
 
-A function of the status document, so that it says the same whoever made that. What the city does
-not want up is no trouble, and neither is what a person muted: that is noted. What waits for a
-person on purpose, or goes on by itself, is noted too.
+A function of the status document, so that it says the same whoever made that. Whatever a person
+was to be told of and that lasts is a problem. What the city does not want up is none, and neither
+is what a person muted or sees anyway: that is noted.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ _OF_CONTROLLER = {
     "config_problem": "the city file is refused, an older city runs",
     "journal_problem": "what happens is not written down",
 }
+
+_SAID = {"config_problem": "city", "journal_problem": "journal"}  # the keys of their alerts
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,9 @@ def health(status: Fields, now: float) -> Health:
     muted = {_text(alert, "agent") for alert in alerts if alert.get("muted")} - {""}
     muted |= {_text(one, "name") for one in agents if (_time(one, "muted_until") or 0.0) > now}
     found = [*_of_controller(facts, runs=runs), *_of_agents(agents, told, runs=runs)]
-    found += _of_alerts(told, {_text(agent, "name"): agent for agent in agents})
+    said = {key for fact, key in _SAID.items() if facts.get(fact)}
+    untold = [alert for alert in told if _text(alert, "key") not in said]
+    found += _of_alerts(untold, {_text(agent, "name"): agent for agent in agents})
     problems: list[Finding] = []
     notes: list[Finding] = []
     for one in found:
@@ -117,14 +121,13 @@ def _of_agents(
     for agent in agents:
         name, state, reason = (_text(agent, key) for key in ("name", "state", "reason"))
         text = f"{name} is {state}" + (f": {reason}" if reason else "")
-        if state in _TROUBLES:
-            same = [one for one in by_agent.get(name, ()) if _is_of_state(one, agent)]
-            worst = min([_TROUBLES[state], *map(_severity, same)], key=_RANK.__getitem__)
+        same = [one for one in by_agent.get(name, ()) if _is_of_state(one, agent)]
+        if state in _TROUBLES or (state in _NOTED and (runs or state != State.STOPPED)):
+            own = _TROUBLES.get(state, Severity.INFO)
+            worst = min([own, *map(_severity, same)], key=_RANK.__getitem__)
             times = [_time(agent, "state_since"), *(_time(one, "since") for one in same)]
             began = [at for at in times if at is not None]
             yield Finding(worst, name, state, text, min(began, default=None))
-        elif state in _NOTED and (runs or state != State.STOPPED):
-            yield Finding(Severity.INFO, name, state, text, _time(agent, "state_since"))
         if agent.get("drift") and state not in _TROUBLES and runs:
             text = f"{name} runs with an older configuration, and waits to be replaced"
             yield Finding(Severity.INFO, name, state, text)

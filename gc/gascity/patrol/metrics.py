@@ -121,7 +121,8 @@ def _of_agents(agents: Iterable[Fields]) -> list[Family]:
     }
     for agent in agents:
         name, word = str(agent.get("name")), str(agent.get("state"))
-        up.add(word in UP, agent=name)
+        runs = word in UP or (word == State.DRAINING and agent.get("pid") is not None)
+        up.add(runs, agent=name)
         state.add(1, agent=name, state=word)
         drift.add(bool(agent.get("drift")), agent=name)
         for key, family in numbers.items():

@@ -26,7 +26,8 @@ class NoticeKind(StrEnum):
 class Notice:
     """One word to a person. `at` is when it is said, `since` when the trouble began.
 
-    `key` names the trouble, as in `gc alerts`; `agent` is "" for one of the city itself.
+    `key` names the trouble, as in `gc alerts`; `agent` is "" for one of the city itself. `about`
+    are the keys of all troubles that it tells of.
     """
 
     kind: NoticeKind
@@ -38,6 +39,7 @@ class Notice:
     at: float
     since: float
     screen: str = ""
+    about: tuple[str, ...] = ()
 
     def body(self) -> dict[str, object]:
         """Return it for programs."""
@@ -85,4 +87,8 @@ class Sink(Protocol):
 
     def send(self, notice: Notice) -> None:
         """Hand a notice over, within the sink's own time limit. Raises SinkFailed."""
+        ...
+
+    def close(self) -> None:
+        """End what is still running of it, from any thread: nobody waits for it any more."""
         ...

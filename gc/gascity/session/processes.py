@@ -32,6 +32,18 @@ def is_alive(process: ProcessId) -> bool:
     return pids.table.started(process.pid) == process.started
 
 
+def environment(process: ProcessId) -> dict[str, str]:
+    """Return the variables this very process was started with.
+
+    None of them when it is gone, belongs to somebody else, or has written over them.
+    """
+    if not is_alive(process):
+        return {}
+    found = pids.table.environment(process.pid)
+    is_another = pids.table.started(process.pid) not in (process.started, None)
+    return {} if is_another else found
+
+
 def descendants(pid: int) -> list[ProcessId]:
     """Return all processes below `pid`, parents first, without `pid` itself."""
     return [ProcessId(child, started) for child, started in pids.below(pid)]

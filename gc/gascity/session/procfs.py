@@ -126,6 +126,13 @@ def variable(pid: int, name: str) -> str | None:
     return None
 
 
+def environment(pid: int) -> dict[str, str]:
+    """Return all variables the process was started with; none when it may not be read."""
+    raw = _read(f"/proc/{pid}/environ", _LONGEST_ENVIRON)
+    entries = (entry.partition(b"=") for entry in (raw or b"").split(b"\0") if b"=" in entry)
+    return {os.fsdecode(name): os.fsdecode(value) for name, _, value in entries}
+
+
 def program(pid: int) -> tuple[str, str, list[str]]:
     """Return the kernel's name for it (15 bytes at most), the path of its file, and its arguments.
 

@@ -88,6 +88,14 @@ def variable(pid: int, name: str) -> str | None:
     return None
 
 
+def environment(pid: int) -> dict[str, str]:
+    """Return all variables the process was started with; none when it may not be read."""
+    with _known(pid) as process:
+        if process is not None:
+            return process.environ()
+    return {}
+
+
 def program(pid: int) -> tuple[str, str, list[str]]:
     """Return its name, the path of its file, and its arguments; empty what cannot be read."""
     name, path, words = "", "", list[str]()

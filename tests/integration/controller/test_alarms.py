@@ -8,14 +8,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 from tests.integration.controller.stage import Bench, agent, up
 
+from gascity.controller import alarms as alarming
 from gascity.controller import chronicle as chronicles
 from gascity.controller.alarms import Alarms
 from gascity.controller.chronicle import Chronicle
 from gascity.controller.clock import Clock
-from gascity.controller.messages import Happened, Message
+from gascity.controller.messages import Happened, Message, Taken
 from gascity.core.actions import Event, EventType
 from gascity.core.alerts import Alert
 from gascity.core.memory import AgentMemory, Memory
@@ -54,10 +56,12 @@ class Story:
         self.alarms = Alarms(self.city, {}, self.journal, self.chronicle, self.posted.append)
 
     def write(self) -> None:
-        for message in self.posted:
+        posted, self.posted[:] = list(self.posted), []
+        for message in posted:
             if isinstance(message, Happened):
                 self.chronicle.record([message.event])
-        self.posted.clear()
+            elif isinstance(message, Taken):
+                self.alarms.taken(message.keys)
         self.alarms.tell()
         self.chronicle.write(MEMORY)
 
@@ -281,6 +285,59 @@ def test_a_sink_that_fails_is_a_trouble_until_it_works_again(
 
     eventually(lambda: story.written() == ["city", "files"])
     assert story.kinds().count(EventType.ALERT_DELIVERED) == 1
+
+
+def test_what_nobody_took_is_not_told_and_comes_when_a_way_works_again(
+    make_story: Callable[[str], Story],
+) -> None:
+    story = make_story("test ! -e broken || exit 7; cat >> told")
+    (story.folder / "broken").touch()
+    story.alarm(Alert("auth:s", "mayor", "log in"))
+    eventually(lambda: story.written() == ["auth:s", "sink:command"])
+    assert not any(one["told"] for one in story.alarms.document())
+    (story.folder / "broken").unlink()
+    story.alarm(Alert("files", "", "look"))
+
+    def heard() -> list[str]:
+        story.write()
+        told = story.folder / "told"
+        lines = told.read_text().splitlines() if told.exists() else []
+        return [json.loads(line)["key"] for line in lines if '"raised"' in line]
+
+    eventually(lambda: {"auth:s", "files"} <= set(heard()), within=20)
+    assert len(heard()) == len(set(heard()))
+    eventually(lambda: story.written() and all(one["told"] for one in story.alarms.document()))
+
+
+def test_where_nobody_is_named_nobody_was_told_until_somebody_is(story: Story) -> None:
+    story.alarm(Alert("auth:s", "mayor", "log in"))
+    assert [one["told"] for one in story.alarms.document()] == [False]
+
+    story.alarms.take(replace(story.city, alerts=AlertSettings(command="cat >> told")))
+
+    eventually(lambda: story.written() and story.alarms.document()[0]["told"])
+
+
+def test_a_program_that_is_still_telling_ends_with_the_controller(
+    make_story: Callable[[str], Story], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alarming, "LAST_WORDS", 0.1)
+    story = make_story("echo $$ > pid; exec sleep 1000")
+    story.alarm(Alert("auth:s", "mayor", "log in"))
+    file = story.folder / "pid"
+    pid = int(eventually(lambda: file.read_text() if file.exists() else ""))
+
+    story.alarms.close()
+
+    eventually(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie")
+
+
+def test_a_quarantine_outlives_the_stop_of_its_city(story: Story) -> None:
+    story.alarm(Alert("quarantine:s", "mayor", "too often"), Alert("auth:t", "clerk", "log in"))
+    story.alarms.stand(Plan((), (), MEMORY, (), None), ending=True)
+    story.write()
+
+    assert story.open() == ["quarantine:s"]
 
 
 def test_another_city_file_may_name_other_people(make_story: Callable[[str], Story]) -> None:

@@ -62,7 +62,7 @@ def test_each_kind_of_screen_is_a_state(
 
     assert found.state is state
     assert bool(found.troubles) is needs_a_person
-    assert not found.blind
+    assert found.blind is (kind is None)  # a screen that nobody knows yet ends no trouble
 
 
 def test_a_screen_of_the_incarnation_before_says_nothing() -> None:

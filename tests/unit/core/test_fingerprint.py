@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gascity.core.fingerprint import canonical, fingerprint, looks_secret
+from gascity.core.fingerprint import canonical, fingerprint, looks_secret, secret_values
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
 ENVS = st.dictionaries(st.from_regex(r"[A-Z_]{1,4}", fullmatch=True), TEXTS, max_size=4)
@@ -85,3 +85,9 @@ def test_a_long_command_is_cut_but_still_told_apart() -> None:
 
     assert len(one) < 10_000
     assert one != other
+
+
+def test_a_value_of_less_than_four_characters_is_not_struck_out() -> None:
+    secrets = secret_values({"SHORT_KEY": "abc", "LONG_KEY": "abcd"})
+
+    assert secrets == ("abcd",)

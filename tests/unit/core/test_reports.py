@@ -43,6 +43,13 @@ def test_a_fresh_report_counts_and_an_old_one_does_not(kind: Kind) -> None:
     assert heard(shown, says(kind), AT + FRESH, blind=False) is shown
 
 
+def test_a_question_without_a_rule_stands_for_as_long_as_its_screen() -> None:
+    asks = shows(None, box=False)
+
+    assert kind_at(asks, says(Kind.WAITING), 8 * 3600) is Kind.WAITING
+    assert kind_at(shows(Kind.READY, since=AT + 60), says(Kind.WAITING), 61) is Kind.READY
+
+
 def test_whether_something_can_be_typed_is_the_screens_to_say() -> None:
     found = heard(shows(Kind.WORKING), says(Kind.READY), AT, blind=False)
 

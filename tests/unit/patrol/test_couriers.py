@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.unit.patrol.conftest import LIMIT, notice
 
@@ -18,9 +18,13 @@ class Told:
 
     name: str = "told"
     texts: list[str] = field(default_factory=list, compare=False)
+    closed: bool = field(default=False, compare=False)
 
     def send(self, notice: Notice) -> None:
         self.texts.append(notice.text)
+
+    def close(self) -> None:
+        self.closed = True
 
 
 @dataclass
@@ -142,7 +146,7 @@ def test_a_sink_that_did_not_change_keeps_its_courier() -> None:
     assert sink.texts == ["a", "b"]
 
 
-def test_a_changed_sink_takes_over_what_waits_and_what_is_wrong() -> None:
+def test_a_changed_sink_takes_over_what_waits() -> None:
     stuck, reports = Stuck("moody"), Reports()
     couriers = Couriers([stuck], reports)
     send(couriers, "on its way")
@@ -157,27 +161,72 @@ def test_a_changed_sink_takes_over_what_waits_and_what_is_wrong() -> None:
     assert not reports.said
 
 
-def test_a_failing_sink_that_is_mended_in_the_file_works_again() -> None:
+def test_a_failing_sink_that_is_mended_in_the_file_is_another() -> None:
+    reports = Reports()
+    couriers = Couriers([Moody()], reports)
+    send(couriers, "no")
+    eventually(lambda: reports.said, within=LIMIT)
+    others = couriers.change([Moody(version=2)])
+    send(couriers, "yes")
+    couriers.close(LIMIT)
+
+    assert others == {"moody"}
+    assert reports.said == [("moody", "answered with 500")]
+
+
+def test_a_sink_that_is_changed_and_fails_all_the_same_is_told_anew() -> None:
     reports = Reports()
     couriers = Couriers([Moody()], reports)
     send(couriers, "no")
     eventually(lambda: reports.said, within=LIMIT)
     couriers.change([Moody(version=2)])
-    send(couriers, "yes")
+    send(couriers, "bug")
     couriers.close(LIMIT)
 
-    assert reports.said == [("moody", "answered with 500"), ("moody", None)]
+    assert reports.said[1:] == [("moody", "failed with ValueError")]
 
 
-def test_a_sink_that_is_gone_fails_no_longer() -> None:
+def test_of_a_sink_that_is_gone_nothing_is_said() -> None:
     reports = Reports()
-    couriers = Couriers([Moody()], reports)
+    couriers = Couriers([Moody(), Told()], reports)
     send(couriers, "no")
     eventually(lambda: reports.said, within=LIMIT)
-    couriers.change([])
 
-    eventually(lambda: reports.said[1:] == [("moody", None)], within=LIMIT)
+    assert couriers.change([Told()]) == {"moody"}
     couriers.close(LIMIT)
+    assert reports.said == [("moody", "answered with 500")]
+
+
+def test_what_was_taken_is_told() -> None:
+    taken: list[str] = []
+    couriers = Couriers([Moody()], Reports(), lambda notice: taken.append(notice.text))
+    send(couriers, "yes", "no", "again")
+    couriers.close(LIMIT)
+
+    assert taken == ["yes", "again"]
+
+
+def test_what_is_on_its_way_can_be_asked_for() -> None:
+    stuck = Stuck()
+    couriers = Couriers([stuck], Reports())
+    for key in ("one", "two"):
+        couriers.send(replace(notice(), about=(key,)))
+    eventually(lambda: len(couriers._couriers[0]._queue) == 1, within=LIMIT)
+
+    assert couriers.waiting() == {"one", "two"}
+    stuck.let_go.set()
+    eventually(lambda: not couriers.waiting(), within=LIMIT)
+    couriers.close(LIMIT)
+
+
+def test_the_end_is_the_end_of_what_a_sink_still_does() -> None:
+    stuck = Stuck()
+    couriers = Couriers([stuck], Reports())
+    send(couriers, "a")
+    couriers.close(0.05)
+
+    assert stuck.closed
+    stuck.let_go.set()
 
 
 def test_the_end_does_not_wait_for_a_sink_that_hangs() -> None:

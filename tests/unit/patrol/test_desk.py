@@ -205,7 +205,44 @@ def test_what_was_not_told_before_is_told_by_the_next_controller() -> None:
     one.stand([WAITING], (), 100.0)
 
     assert told(one.round(100.0)) == [("raised", WAITING.key)]
+    one.news()
+    one.taken([WAITING.key])
     assert [case.told for case in one.news().kept] == [True]
+
+
+def test_what_nobody_took_is_sent_again_when_somebody_may() -> None:
+    one = desk()
+    one.stand([WAITING, LIMITED], (), 0.0)
+    one.round(0.0)
+    one.taken([LIMITED.key])
+    assert one.round(1.0) == []
+
+    one.send_again()
+
+    assert told(one.round(2.0)) == [("raised", WAITING.key)]
+    one.taken([WAITING.key])
+    one.send_again()
+    assert one.round(3.0) == []
+
+
+def test_the_end_of_what_may_still_be_on_its_way_is_told() -> None:
+    one = desk()
+    one.stand([WAITING], (), 0.0)
+    one.round(0.0)
+    one.stand([], (), 1.0)
+
+    assert told(one.round(1.0)) == [("resolved", WAITING.key)]
+
+
+def test_an_end_that_is_told_late_says_how_long_it_lasted() -> None:
+    one = desk(replace(SETTINGS, per_minute=1))
+    one.stand([WAITING], (), 0.0)
+    one.round(0.0)
+    one.stand([], (), 5.0)
+    one.round(5.0)
+
+    (said,) = one.round(60.0)
+    assert said.text == "over after 5s: mayor needs a person"
 
 
 def test_nothing_of_it_leaves_with_secrets() -> None:
@@ -242,7 +279,7 @@ def test_an_end_that_was_not_told_yet_is_taken_back_when_it_comes_again() -> Non
     one.stand([WAITING], (), 2.0)
 
     assert one.round(70.0) == []
-    assert [case.told for case in one.cases] == [True]
+    assert [case.sent for case in one.cases] == [True]
 
 
 @pytest.mark.parametrize("per_minute", [0, 1, 4])
@@ -267,12 +304,14 @@ def test_told_and_over_come_in_turn_and_nothing_lasting_stays_untold(
         one.stand([Alert(key, key, key) for key in sorted(keys)], (), now)
         for notice in one.round(now):
             sent.append(now)
+            one.taken(notice.about)
             if not per_minute:
                 assert heard.get(notice.key) != notice.kind.value
                 heard[notice.key] = notice.kind.value
     for _ in range(10):
         now += 61.0
-        one.round(now)
+        for notice in one.round(now):
+            one.taken(notice.about)
 
     assert all(case.told for case in one.cases)
     assert [case.alert.key for case in one.cases] == ["auth:a"]

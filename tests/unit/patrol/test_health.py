@@ -133,13 +133,22 @@ def test_who_is_muted_needs_no_alert_for_that() -> None:
 
 
 @pytest.mark.parametrize("state", [State.WAITING, State.LIMITED])
-def test_an_alert_for_a_state_that_is_only_noted_is_no_trouble(state: State) -> None:
+def test_whoever_waits_is_a_problem_once_a_person_is_to_be_told(state: State) -> None:
     raised = {**alert("a needs you", "a"), "key": f"{state}:gc-town-a"}
+    seen_anyway = of(agent("a", state, "asks something"))
     found = of(agent("a", state, "asks something"), alerts=[raised])
 
-    assert found.healthy
-    assert [note.text for note in found.notes] == [f"a is {state}: asks something"]
-    assert not of(agent("a", State.WORKING), alerts=[raised]).healthy
+    assert seen_anyway.healthy
+    assert [note.text for note in seen_anyway.notes] == [f"a is {state}: asks something"]
+    assert texts(found) == [f"a is {state}: asks something"]
+    assert not found.notes
+
+
+def test_what_the_controller_says_itself_is_one_problem() -> None:
+    city, journal = ({**alert("it is broken"), "key": key} for key in ("city", "journal"))
+
+    assert len(of(alerts=[city], config="it is broken").problems) == 1
+    assert len(of(alerts=[journal], journal="it is broken").problems) == 1
 
 
 def test_a_trouble_lasts_as_long_as_its_state() -> None:

@@ -154,3 +154,23 @@ def test_an_argument_is_not_a_name() -> None:
 def _two_below(pid: int) -> list[ProcessId]:
     found = processes.descendants(pid)
     return found if len(found) == 2 else []
+
+
+def test_what_a_process_was_given_is_read_from_this_very_process(table: ModuleType) -> None:
+    given = {
+        "API_TOKEN": "a=b\nc",
+        "EMPTY": "",
+        "NAME": "Zo\N{LATIN SMALL LETTER E WITH DIAERESIS}",
+    }
+    process = subprocess.Popen(["sleep", "1000"], env=given)
+    one = processes.identify(process.pid)
+    assert one is not None
+
+    found = eventually(lambda: processes.environment(one))
+    other = processes.environment(ProcessId(process.pid, "another start"))
+    process.kill()
+    process.wait()
+
+    assert found == given
+    assert other == {}
+    assert processes.environment(one) == {}

@@ -50,6 +50,9 @@ class Apprise:
             why = "; ".join(f"address {name} {one.message}" for name, one in failed.items())
             raise SinkFailed(why)
 
+    def close(self) -> None:
+        """Let it be: what is under way ends with the process."""
+
     def _addresses(self) -> list[str]:
         if not self.variable:
             return list(self.addresses)

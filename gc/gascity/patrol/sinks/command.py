@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gascity.patrol.notice import Notice
-from gascity.patrol.sinks.program import run_program
+from gascity.patrol.sinks.program import Running, run_program
 
 SHELL = "/bin/sh"
 
@@ -24,6 +24,7 @@ class Command:
     root: str
     environ: Mapping[str, str] = field(repr=False)
     timeout: float
+    running: Running = field(default_factory=Running, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -38,4 +39,9 @@ class Command:
             folder=self.root,
             environ=self.environ,
             timeout=self.timeout,
+            running=self.running,
         )
+
+    def close(self) -> None:
+        """End what still runs of it."""
+        self.running.end()

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gascity.core.alerts import Severity
-from gascity.patrol.notice import Notice, NoticeKind, SinkFailed
-from gascity.patrol.sinks.program import printable, run_program
+from gascity.patrol.notice import Notice, NoticeKind, NotTaken, SinkFailed
+from gascity.patrol.sinks.program import Running, printable, run_program
 
 LONGEST = 500  # characters; a desktop shows fewer
 MAC = "darwin"
@@ -34,6 +34,7 @@ class Desktop:
     environ: Mapping[str, str] = field(repr=False)
     timeout: float
     platform: str = sys.platform
+    running: Running = field(default_factory=Running, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -45,13 +46,24 @@ class Desktop:
         words = self._mac(notice) if self.platform == MAC else self._linux(notice)
         program = shutil.which(words[0], path=self.environ.get("PATH", os.defpath))
         if program is None:
-            raise SinkFailed(f"{words[0]} is not installed here")
+            raise NotTaken(f"{words[0]} is not installed here")
         try:
             run_program(
-                [program, *words[1:]], b"", folder="/", environ=self.environ, timeout=self.timeout
+                [program, *words[1:]],
+                b"",
+                folder="/",
+                environ=self.environ,
+                timeout=self.timeout,
+                running=self.running,
             )
+        except NotTaken as problem:
+            raise NotTaken(f"{words[0]} {problem.message}") from problem
         except SinkFailed as problem:
             raise SinkFailed(f"{words[0]} {problem.message}") from problem
+
+    def close(self) -> None:
+        """End what still runs of it."""
+        self.running.end()
 
     def _linux(self, notice: Notice) -> Sequence[str]:
         urgency = "low" if notice.kind is NoticeKind.RESOLVED else _URGENCY[notice.severity]

@@ -12,21 +12,60 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 
 from gascity.core.fingerprint import conceal, secret_values
-from gascity.patrol.notice import SinkFailed
+from gascity.patrol.notice import NotTaken, SinkFailed
 
 LONGEST = 200  # characters of a complaint that are told
 _TAIL = 4096  # bytes at the end of what it complained in which the last line is looked for
 _GRACE = 5.0  # seconds for the system to end what was killed
 
 
+class Running:
+    """The programs of one way that are under way. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._ended = False
+
+    @contextlib.contextmanager
+    def one(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
+        """Keep a program in mind while it is waited for."""
+        with self._lock:
+            self._processes.add(process)
+            ended = self._ended
+        try:
+            if ended:
+                _end(process)
+            yield
+        finally:
+            with self._lock:
+                self._processes.discard(process)
+
+    def end(self) -> None:
+        """End all of them, and those that come."""
+        with self._lock:
+            self._ended = True
+            left = list(self._processes)
+        for process in left:
+            _kill(process)
+
+
 def run_program(
-    words: Sequence[str], given: bytes, *, folder: str, environ: Mapping[str, str], timeout: float
+    words: Sequence[str],
+    given: bytes,
+    *,
+    folder: str,
+    environ: Mapping[str, str],
+    timeout: float,
+    running: Running,
 ) -> None:
     """Run a program with `given` on its standard input. Raises SinkFailed.
 
+    It is NotTaken where the program said so itself, by another status than 0, or could not be run.
     Its complaints go to a file without a name, not to a pipe: what it leaves behind in the
     background may hold that open, and must not be killed by writing to it.
     """
@@ -43,9 +82,10 @@ def run_program(
             )
         except (OSError, ValueError) as problem:
             why = getattr(problem, "strerror", None) or problem
-            raise SinkFailed(f"cannot be run: {why}") from problem
+            raise NotTaken(f"cannot be run: {why}") from problem
         try:
-            process.communicate(given, timeout=timeout)
+            with running.one(process):
+                process.communicate(given, timeout=timeout)
         except subprocess.TimeoutExpired:
             raise SinkFailed(f"did not end within {timeout:g} s") from None
         finally:
@@ -53,7 +93,7 @@ def run_program(
                 _end(process)
         if process.returncode:
             last = conceal(_last_line(complaints.fileno()), secret_values(environ))
-            raise SinkFailed(_ending(process.returncode) + (f": {last}" if last else ""))
+            raise NotTaken(_ending(process.returncode) + (f": {last}" if last else ""))
 
 
 def printable(text: str, longest: int = LONGEST) -> str:
@@ -62,9 +102,13 @@ def printable(text: str, longest: int = LONGEST) -> str:
     return line if len(line) <= longest else f"{line[:longest]}..."
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    _kill(process)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(timeout=_GRACE)
     if process.stdin is not None:

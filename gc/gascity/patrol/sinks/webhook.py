@@ -59,6 +59,9 @@ class Webhook:
         for problem in failed.values():
             raise problem
 
+    def close(self) -> None:
+        """Let it be: what is under way ends with the process."""
+
     def _address(self) -> str:
         if not self.variable:
             return self.address
