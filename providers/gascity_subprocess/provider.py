@@ -29,8 +29,6 @@ from gascity.errors import (
 from gascity.session import overlay, processes
 from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
 from gascity.session.provider import CityContext, Delivery, Receipt, SessionProvider
-from gascity.session.startup import bring_up
-from gascity.session.target import LocalTarget
 from gascity.session.watch import SeenCallback, Watch
 from gascity_subprocess import keys, layout, output, pipe, states
 from gascity_subprocess.asking import NOTHING, Keeper
@@ -75,6 +73,10 @@ class Provider(SessionProvider):
 
     def start(self, name: str, config: SessionConfig, *, timeout: float) -> None:
         """Bring a session up; see the contract."""
+        # Who only looks, as `gc status` does, needs none of this.
+        from gascity.session.startup import bring_up  # noqa: PLC0415
+        from gascity.session.target import LocalTarget  # noqa: PLC0415
+
         if not layout.is_name(name):
             raise StartFailed(f"{name!r} cannot be the name of a session")
         deadline = time.monotonic() + timeout

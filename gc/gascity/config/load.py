@@ -11,7 +11,7 @@ from gascity.config.document import Document, read_document
 from gascity.config.problems import ConfigProblems, Problem
 from gascity.config.prune import prune
 from gascity.config.report import Report
-from gascity.config.resolve import resolve
+from gascity.config.resolve import Auto, resolve
 from gascity.core.model import City
 
 if TYPE_CHECKING:  # pydantic is imported only where a city is read
@@ -22,13 +22,13 @@ def load_city(
     path: Path,
     *,
     known_providers: Collection[str],
-    auto_provider: str,
+    auto_provider: Auto,
     session_provider: str = "",
 ) -> City:
     """Return the city that the file at `path` declares, fully resolved.
 
     Raises ConfigProblems with everything that is wrong, and nothing else. `known_providers` are
-    the session providers there are; `auto_provider` is the one `auto` stands for;
+    the session providers there are; `auto_provider` is the one `auto` stands for, or finds it out;
     `session_provider`, if given, stands above what `[session]` says. Reads the file and what it
     points to; starts, creates and changes nothing.
     """

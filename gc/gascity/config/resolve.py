@@ -7,7 +7,7 @@ none.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # pydantic is imported only where a city is read
     from gascity.config.schema import AgentTable, CityFile
 
 AUTO = "auto"
+Auto = str | Callable[[], str]  # what `auto` stands for; found out only where somebody wants it
 MOST_AGENTS = 10_000
 
 
@@ -45,7 +46,7 @@ class Choices:
 
     backends: Mapping[str, Backend]
     providers: Collection[str]
-    auto: str
+    auto: Auto
 
 
 def resolve(
@@ -54,7 +55,7 @@ def resolve(
     report: Report,
     *,
     known_providers: Collection[str],
-    auto_provider: str,
+    auto_provider: Auto,
     session_provider: str = "",
 ) -> City:
     """Return the city in the folder `root`, an absolute path, that `file` declares."""
@@ -200,7 +201,7 @@ def _backend_known(name: str, at: Path, choices: Choices, report: Report) -> Non
 
 def _provider(name: str, at: Path, choices: Choices, report: Report) -> str:
     if name == AUTO or not name:
-        return choices.auto
+        return choices.auto if isinstance(choices.auto, str) else choices.auto()
     if name not in choices.providers:
         report.unknown(at, "session provider", name, {AUTO, *choices.providers})
     return name

@@ -10,6 +10,7 @@ import os
 import pwd
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from gascity.agent import Home
@@ -42,7 +43,7 @@ def read_city(path: Path) -> City:
             hint=f"there are: auto, {', '.join(KNOWN)}",
         )
     city = load_city(
-        path, known_providers=KNOWN, auto_provider=auto_provider(), session_provider=chosen
+        path, known_providers=KNOWN, auto_provider=cache(auto_provider), session_provider=chosen
     )
     for name, settings in city.provider_settings.items():
         if name in SHIPPED:
