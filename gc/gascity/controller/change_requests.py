@@ -136,7 +136,9 @@ class ChangeRequests:
         if state is None:
             return self._is_down(spec)
         told = draining.asked(state) or draining.acknowledged(state)
-        return told and not self._controller.deeds.outran_a_look(spec.session)
+        deeds = self._controller.deeds
+        # While it is being told, it stands as somebody to whom something is done.
+        return told and not (deeds.in_hand(spec.session) or deeds.outran_a_look(spec.session))
 
     def _is_down(self, spec: AgentSpec) -> bool:
         """Tell whether it is known not to run. A session that is being done to is not."""
