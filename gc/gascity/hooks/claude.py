@@ -7,14 +7,11 @@ of a subagent is not asked for: it says nothing of the agent.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 
-from gascity.hooks import settings
-from gascity.hooks.hooked import Hooked, command
+from gascity.hooks.settings import Tool
 from gascity.screens.reading import Kind
 
-NAME = "claude"
 EVENTS: Mapping[str, Kind | None] = {
     "SessionStart": None,
     "UserPromptSubmit": Kind.WORKING,
@@ -32,46 +29,13 @@ DETAILS: Mapping[tuple[str, str], Kind | None] = {
     ("Notification", "elicitation_dialog"): Kind.WAITING,
     ("Notification", "idle_prompt"): Kind.READY,
 }
-OF_TOOLS = ("PreToolUse", "PermissionRequest", "PostToolUse")
-PRIME_TIMEOUT, REPORT_TIMEOUT = 30, 5  # seconds, after which Claude Code goes on without it
 
-
-def _path(work_dir: str, env: Mapping[str, str]) -> str:
-    del env
-    return os.path.join(work_dir, ".claude", "settings.local.json")
-
-
-def _groups(gc: str) -> settings.Groups:
-    return {event: _group(gc, event) for event in EVENTS}
-
-
-def _group(gc: str, event: str) -> dict[str, object]:
-    primes = event == "SessionStart"
-    entry = {
-        "type": "command",
-        "command": command(gc, "prime", NAME) if primes else command(gc, "report", NAME, event),
-        "timeout": PRIME_TIMEOUT if primes else REPORT_TIMEOUT,
-    }
-    matcher: dict[str, object] = {"matcher": "*"} if event in OF_TOOLS else {}
-    return {**matcher, "hooks": [entry]}
-
-
-def _merged(content: bytes | None, gc: str) -> bytes:
-    return settings.merged(content, NAME, _groups(gc))
-
-
-def _stripped(content: bytes) -> bytes:
-    return settings.stripped(content, NAME)
-
-
-CLAUDE = Hooked(
-    NAME,
-    EVENTS,
-    _path,
-    _merged,
-    _stripped,
-    settings.EMPTY,
-    DETAILS,
-    end_event="SessionEnd",
-    primes=True,
-)
+CLAUDE = Tool(
+    name="claude",
+    place=".claude/settings.local.json",
+    events=EVENTS,
+    of_tools=("PreToolUse", "PermissionRequest", "PostToolUse"),
+    prime=30,  # seconds, after which Claude Code goes on without it
+    report=5,
+    details=DETAILS,
+).hooked()

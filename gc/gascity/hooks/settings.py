@@ -10,19 +10,67 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from gascity.hooks.hooked import Untouchable
+from gascity.hooks.hooked import Hooked, Untouchable, command
+from gascity.screens.reading import Kind
 
 Json = Any  # whatever a settings file may hold
 Groups = Mapping[str, Mapping[str, object]]
 """Our hooks: for each event one group, as the tool wants it."""
 
 EMPTY = b"{}\n"
+START, END = "SessionStart", "SessionEnd"  # what both call the events of their own sessions
 _INDENT = re.compile(rb"\{\r?\n([ \t]+)\"")
 _OURS = r"(?:^|/)(?:gc|gascity)'? hook (?:report|prime) {backend}(?: \w+)?$"
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool with such a file at `place` in the work folder. It primes itself at its start.
+
+    `of_tools` are the events of tools, which want to be told of which; `prime` and `report` are the
+    time limits of hooks in the tool's own unit. Where `named`, each hook has a name.
+    """
+
+    name: str
+    place: str
+    events: Mapping[str, Kind | None]
+    of_tools: Collection[str]
+    prime: int
+    report: int
+    details: Mapping[tuple[str, str], Kind | None] = field(default_factory=dict)
+    named: bool = False
+
+    def hooked(self) -> Hooked:
+        """Return what is to be known of it."""
+        return Hooked(
+            self.name,
+            self.events,
+            lambda work_dir, _env: os.path.join(work_dir, self.place),
+            lambda content, gc: merged(content, self.name, self._groups(gc)),
+            lambda content: stripped(content, self.name),
+            EMPTY,
+            self.details,
+            end_event=END,
+            primes=True,
+        )
+
+    def _groups(self, gc: str) -> Groups:
+        return {event: self._group(gc, event) for event in self.events}
+
+    def _group(self, gc: str, event: str) -> dict[str, object]:
+        primes = event == START
+        words = ("prime", self.name) if primes else ("report", self.name, event)
+        entry: dict[str, object] = {"name": f"gc-{event}"} if self.named else {}
+        entry |= {"type": "command", "command": command(gc, *words)}
+        entry["timeout"] = self.prime if primes else self.report
+        matcher: dict[str, object] = {"matcher": "*"} if event in self.of_tools else {}
+        return {**matcher, "hooks": [entry]}
 
 
 def merged(content: bytes | None, backend: str, groups: Groups) -> bytes:
