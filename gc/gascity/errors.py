@@ -104,6 +104,13 @@ class StartFailed(ProviderError):
         self.output = output
 
 
+class StartPending(ProviderError):
+    """The session waits for a machine, an image or the like, and nobody is to blame.
+
+    It is left as it is: the next start of the same name goes on where this one stopped.
+    """
+
+
 class StopTimedOut(ProviderError):
     """The session, or a child of it, survived being stopped."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from gascity.core.nudges import QueuedNudge
 from gascity.screens.reading import Reading
@@ -48,20 +49,35 @@ class Alive:
 
 @dataclass(frozen=True, slots=True)
 class Exited:
-    """The session's program ended: with `code`, or by `signal`, or nobody saw how (both None)."""
+    """The session's program ended: with `code`, or by `signal`, or nobody saw how (both None).
+
+    `reason` is why, where whoever ended it said so: it ran out of memory, its node was full.
+    """
 
     code: int | None = None
     signal: int | None = None
+    reason: str = ""
 
     def __str__(self) -> str:
         if self.signal is not None:
-            return f"killed by signal {self.signal}"
-        if self.code is not None:
-            return f"exited with status {self.code}"
-        return "ended, nobody saw how"
+            how = f"killed by signal {self.signal}"
+        elif self.code is not None:
+            how = f"exited with status {self.code}"
+        else:
+            how = "" if self.reason else "ended, nobody saw how"
+        return ": ".join(part for part in (how, self.reason) if part)
 
 
 Life = Alive | Exited
+
+
+class Standing(StrEnum):
+    """How a session that has not ended stands with the machine that is to carry it."""
+
+    UP = "up"
+    PENDING = "pending"  # it exists, and has no machine, no image or no files yet
+    LOST = "lost"  # its machine does not answer: it may live there, and nobody can tell
+    ENDING = "ending"  # somebody is ending it, and it is not gone yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +87,8 @@ class SessionState:
     Times are seconds since the epoch. `attached` counts the terminals that look at it.
     `agent_alive` is False when the session lives but none of the agent's process names does;
     `title` is what its program wrote over its window, `terminal` whether it has one to attach to.
+    `standing` is other than `UP` only where sessions live on machines that come and go; `condition`
+    says then what is the matter.
     """
 
     name: str
@@ -83,6 +101,8 @@ class SessionState:
     agent_alive: bool = True
     title: str = ""
     terminal: bool = True
+    standing: Standing = Standing.UP
+    condition: str = ""
 
     @property
     def run(self) -> str:

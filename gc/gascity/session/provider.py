@@ -70,6 +70,8 @@ class SessionProvider(ABC):
     """Where sessions live."""
 
     name: str
+    is_local: bool = True
+    """Whether sessions run on this machine, with its files, its programs and its environment."""
     parallel: int = 32
     """How many sessions a controller starts here at once, and to how many it does other things."""
 
@@ -104,7 +106,7 @@ class SessionProvider(ABC):
         Raises SessionExists when one of that name lives. What is left of one that ended is
         replaced: its metadata, its output and any process it left behind are gone first.
         Raises StartFailed, with the last output, when it cannot be brought up; nothing is left
-        running then. Of several concurrent starts of one name exactly one succeeds.
+        running then. Raises StartPending where it cannot be yet and nothing is wrong with it. Of several concurrent starts of one name exactly one succeeds.
         """
 
     @abstractmethod
