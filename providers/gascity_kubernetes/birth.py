@@ -6,9 +6,11 @@ goes on where this one stopped, unless the pod would be another by now.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import secrets
 import time
+from collections.abc import Callable
 
 from gascity.core.model import SessionConfig
 from gascity.errors import (
@@ -31,6 +33,7 @@ SHARE = 0.5  # of a start's time that may be spent waiting for the pod: the rest
 QUOTA = "exceeded quota"
 MERGE = "application/merge-patch+json"
 SOON = 0.05
+Check = Callable[[Pod | None], bool]
 
 
 class Births:
@@ -73,20 +76,33 @@ class Births:
         return self._await(pod or self._create(session, wanted, until), session, until)
 
     def remove(self, pod: Pod, *, grace: float, deadline: float) -> None:
-        """Delete a pod and return when it is gone. Raises StopTimedOut."""
+        """Delete a pod and return when it is gone. Raises StopTimedOut.
+
+        A pod deleted without grace is forgotten before its processes are known to be gone, so that
+        is done only once they are: the node takes its time to tidy up.
+        """
         name, uid = str(pod["metadata"]["name"]), state.uid(pod)
-        # A pod deleted without grace is forgotten before its processes are known to be gone.
-        seconds = 0 if _has_ended(pod) else max(1, math.ceil(grace))
-        body = {"gracePeriodSeconds": seconds, "preconditions": {"uid": uid}}
-        try:
-            path = self._api.pod_path(name)
-            self._api.request("DELETE", path, body=body, timeout=_left(deadline))
-        except (Absent, Taken):
-            pass  # it is gone, or another is in its place
-        try:
-            self._pods.until(
-                name, lambda now: now is None or state.uid(now) != uid, deadline=deadline
+        now: Pod | None = pod
+        if not state.has_ended(pod):
+            self._delete(pod, max(1, math.ceil(grace)), deadline)
+            now = self._until(
+                name,
+                lambda one: one is None or _is_gone(one, uid) or state.has_ended(one),
+                deadline,
             )
+        if not _is_gone(now, uid):
+            self._delete(pod, 0, deadline)
+            self._until(name, lambda one: _is_gone(one, uid), deadline)
+
+    def _delete(self, pod: Pod, grace: int, deadline: float) -> None:
+        body = {"gracePeriodSeconds": grace, "preconditions": {"uid": state.uid(pod)}}
+        path = self._api.pod_path(str(pod["metadata"]["name"]))
+        with contextlib.suppress(Absent, Taken):  # it is gone, or another is in its place
+            self._api.request("DELETE", path, body=body, timeout=_left(deadline))
+
+    def _until(self, name: str, check: Check, deadline: float) -> Pod | None:
+        try:
+            return self._pods.until(name, check, deadline=deadline)
         except TimeoutError as problem:
             raise StopTimedOut(
                 f"pod {name} is still there", hint=f"`kubectl describe pod {name}` tells why"
@@ -192,9 +208,8 @@ def _is_taken(pod: Pod) -> bool:
     return state.is_staged(pod) and not state.is_over(pod) and not state.is_going(pod)
 
 
-def _has_ended(pod: Pod) -> bool:
-    """Tell whether nothing of a pod runs any more, its other containers included."""
-    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+def _is_gone(pod: Pod | None, uid: str) -> bool:
+    return pod is None or state.uid(pod) != uid
 
 
 def _left(deadline: float) -> float:

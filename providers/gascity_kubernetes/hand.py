@@ -144,11 +144,11 @@ def _blocks(output: bytes, token: str, count: int) -> list[Block]:
         if line == f"{token}-{len(blocks)}-ok".encode():
             is_ok = True
         elif line == f"{token}-{len(blocks)}-end".encode():
-            blocks.append(Block(is_ok, tuple(said)))
+            blocks.append(Block(ok=is_ok, lines=tuple(said)))
             said, is_ok = [], False
         else:
             said.append(line)
     why = tuple(line for line in said if line)
     # tmux tells of what went wrong when it is done with everything.
-    blocks = [block if block.ok or block.lines else Block(False, why) for block in blocks]
-    return blocks + [Block(False, why)] * (count - len(blocks))
+    blocks = [block if block.ok or block.lines else Block(ok=False, lines=why) for block in blocks]
+    return blocks + [Block(ok=False, lines=why)] * (count - len(blocks))

@@ -40,7 +40,9 @@ def pod_name(city_id: str, session: str) -> str:
     digest = hashlib.sha256(f"{city_id}\0{session}".encode()).hexdigest()[:DIGEST]
     plain = _NOT_DNS.sub("-", session.lower()).strip("-")
     kept = plain[: LONGEST - DIGEST - 1].rstrip("-") or "gc"
-    return f"{kept}-{digest}" if kept[0].isalpha() else f"gc-{kept[: LONGEST - DIGEST - 4]}-{digest}"
+    return (
+        f"{kept}-{digest}" if kept[0].isalpha() else f"gc-{kept[: LONGEST - DIGEST - 4]}-{digest}"
+    )
 
 
 def label(text: str) -> str:

@@ -49,9 +49,10 @@ class PodTmux:
         self._pane: PodPane | None = None
 
     def find(self, name: str, deadline: float) -> PodPane | None:
-        """Return the pane of the session, once its agent was started."""
+        """Return the pane of the session, from when its agent was started until it ended."""
         pod = self._find_pod(name, deadline)
-        self._pane = None if pod is None or not state.is_staged(pod) else PodPane(name, pod)
+        is_there = pod is not None and state.is_staged(pod) and not state.is_over(pod)
+        self._pane = PodPane(name, pod) if pod is not None and is_there else None
         return self._pane
 
     def ask(self, *lines: str, deadline: float, of: PodPane | None) -> Sequence[Block]:

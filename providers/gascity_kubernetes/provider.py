@@ -34,6 +34,7 @@ from gascity_kubernetes.state import Pod
 from gascity_kubernetes.watching import PodWatch
 
 TOGETHER = 16  # pods that are looked into at once
+ENDING = 1.0  # seconds for what a dying pod is asked
 DISCARD = 10.0  # seconds to remove the pod of a start that failed
 
 
@@ -56,7 +57,9 @@ class Provider(SessionProvider):
     def unavailable(cls) -> str:
         """Say why Kubernetes cannot be used here."""
         if importlib.util.find_spec("kubernetes") is None:
-            return "the Python package kubernetes is not installed: pip install 'gascity[kubernetes]'"
+            return (
+                "the Python package kubernetes is not installed: pip install 'gascity[kubernetes]'"
+            )
         return ""
 
     @classmethod
@@ -254,25 +257,20 @@ class Provider(SessionProvider):
     def peek(self, name: str, lines: int, *, timeout: float, colours: bool = False) -> str:
         """Return the last lines the session showed; of one that ended, what its pod kept."""
         deadline = time.monotonic() + timeout
-        tmux = self._cluster.tmux()
-        while True:
-            pod = self._pod(name, deadline)
-            if pod is None:
-                raise SessionNotFound(f"there is no session {name}")
+        while (pod := self._pod(name, deadline)) is not None:
             if state.is_over(pod):
                 return _last(self._cluster.log(pod, deadline), lines)
-            pane = tmux.find(name, deadline)
-            if pane is None:
+            if not state.is_staged(pod):
                 return ""  # nothing of it has begun yet
-            ask = partial(tmux.ask, deadline=deadline, of=pane)
             try:
-                shown = screen.last_lines(ask, pane.id, lines, colours=colours)
-                if shown is not None:
-                    return shown
-            except Lost:
+                tmux = self._cluster.tmux()
+                soon = min(deadline, time.monotonic() + ENDING)
+                return screen.peek(tmux, name, lines, soon, colours=colours)
+            except (Lost, SessionNotFound):  # it ends, and the API has not heard of it
                 if time.monotonic() >= deadline:
                     raise
-            time.sleep(0.05)  # it ends, and the API has not heard of it
+            time.sleep(0.05)  # nothing tells when it has
+        raise SessionNotFound(f"there is no session {name}")
 
     def previous_output(self, name: str, lines: int) -> str:
         """Return the last lines of the pod that the last start replaced, once."""
@@ -377,5 +375,3 @@ def _runs(pod: Pod) -> bool:
 def _last(text: str, lines: int) -> str:
     kept = text.splitlines()
     return "\n".join(kept[-lines:] if lines > 0 else kept)
-
-

@@ -73,9 +73,7 @@ class Pulse:
         beat = self._beats.get(state.uid(pod))
         if beat is None or found.standing is not Standing.UP:
             return found
-        return replace(
-            found, last_activity=beat.activity, attached=beat.attached, title=beat.title
-        )
+        return replace(found, last_activity=beat.activity, attached=beat.attached, title=beat.title)
 
     def is_new(self, pod: Pod, since: float | None) -> bool:
         """Tell whether a session may have shown something after a moment."""

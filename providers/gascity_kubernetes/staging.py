@@ -8,6 +8,7 @@ file is moved there whole. No folder on the way may lead outside of the work fol
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import stat
@@ -55,7 +56,8 @@ find . -type d -exec sh -c '
       part=${rest%%/*}
       case "$rest" in */*) rest=${rest#*/} ;; *) rest= ;; esac
       case "$part" in ""|.) continue ;; ..) real=/ ;; esac
-      [ "$real" = / ] || { [ -d "$real/$part" ] || mkdir "$real/$part"; real=$(cd -P "$real/$part" && pwd -P); }
+      [ "$real" = / ] || [ -d "$real/$part" ] || mkdir "$real/$part"
+      [ "$real" = / ] || real=$(cd -P "$real/$part" && pwd -P)
       case "$real/" in "$root"/*) ;; *)
         echo "$rel leads outside of the work folder" >&2; exit 3 ;;
       esac
@@ -105,7 +107,8 @@ def pack(src: str) -> tuple[IO[bytes], int, str]:
                 _add(tar, os.path.realpath(src), name)
             else:
                 for path, arcname in _below(src):
-                    _add(tar, path, arcname)
+                    with contextlib.suppress(FileNotFoundError):  # it went away meanwhile
+                        _add(tar, path, arcname)
         size = archive.tell()
         archive.seek(0)
     except BaseException:
@@ -130,13 +133,8 @@ def _below(folder: str) -> Iterator[tuple[str, str]]:
 
 def _add(tar: tarfile.TarFile, path: str, arcname: str) -> None:
     """Add one entry; what is neither file, folder nor link is left out."""
-    try:
-        info = tar.gettarinfo(path, arcname)
-    except FileNotFoundError:
-        if os.path.dirname(arcname) or tar.members:
-            return  # it went away meanwhile
-        raise
-    if info is None or not (info.isfile() or info.isdir() or info.issym() or info.islnk()):
+    info = tar.gettarinfo(path, arcname)
+    if not (info.isfile() or info.isdir() or info.issym() or info.islnk()):
         return
     info.uid = info.gid = 0
     info.uname = info.gname = ""

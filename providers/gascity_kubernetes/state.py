@@ -83,6 +83,11 @@ def is_over(pod: Pod) -> bool:
     return terminated or pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
 
 
+def has_ended(pod: Pod) -> bool:
+    """Tell whether nothing of a pod runs any more, its other containers included."""
+    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+
+
 def is_going(pod: Pod) -> bool:
     """Tell whether somebody deleted it, and it is not gone yet."""
     return "deletionTimestamp" in pod["metadata"]
@@ -208,4 +213,4 @@ def _sentence(word: str, message: str) -> str:
 def _time(text: object) -> float | None:
     if not isinstance(text, str):
         return None
-    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+    return datetime.fromisoformat(text).timestamp()

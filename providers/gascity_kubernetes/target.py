@@ -184,5 +184,3 @@ def check(name: str, env: Mapping[str, str]) -> None:
                 f"session {name}: variable {key} is longer than {LONGEST_WORD} bytes, which is more"
                 " than a program can be given"
             )
-
-
