@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from gascity.core.decision import is_away
 from gascity.core.model import AgentSpec
 from gascity.core.observed import Alive, Observation, Seen, SessionState, Unseen
 from gascity.errors import GascityError
@@ -38,6 +39,7 @@ def _ask_for_processes(
         if spec.hints.process_names
         and (state := sessions.get(spec.session)) is not None
         and isinstance(state.life, Alive)
+        and not is_away(state)
         and not _newborn(state)
     }
     if wanted:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gascity.core import brake
 from gascity.core.actions import Start
-from gascity.core.decision import Decision, lives
+from gascity.core.decision import Decision, is_up
 from gascity.core.drift import has_drifted
 from gascity.core.memory import Memory
 from gascity.core.model import AgentSpec, Desired, declared
@@ -56,5 +56,5 @@ class Turns:
 def _is_renewed(spec: AgentSpec, observed: Observed) -> bool:
     """Tell whether an agent that was to be replaced is up again, as it should be."""
     state = session_of(spec, observed)
-    up = state is not None and lives(state) and spec.session not in observed.busy
+    up = state is not None and is_up(state) and spec.session not in observed.busy
     return up and state is not None and not has_drifted(spec, state)
