@@ -33,9 +33,13 @@ def stands(running: Running, name: str, state: str) -> Callable[[], bool]:
     return lambda: running.states().get(name) == state
 
 
-def reason(running: Running, name: str) -> str:
+def told(running: Running, name: str, key: str) -> str:
     agents = running.ask("status")["agents"]
-    return next(str(one["reason"]) for one in agents if one["name"] == name)
+    return next(str(one[key]) for one in agents if one["name"] == name)
+
+
+def reason(running: Running, name: str) -> str:
+    return told(running, name, "reason")
 
 
 def record(bench: Bench, run: str) -> RunInfo:
@@ -157,6 +161,9 @@ def test_restart_of_what_waits_says_what_it_waits_for(bench: Bench, clock: Hasty
     thread = threading.Thread(target=restart)
     thread.start()
     eventually(lambda: bench.world.starts.count("gc-c-a") == 2)
+    run = bench.world.sessions["gc-c-a"].meta[RUN]
+    eventually(lambda: told(running, "a", "run") == run)
+    assert stands(running, "a", "pending")()
     clock.ahead += 1000.0
     thread.join(20)
 
