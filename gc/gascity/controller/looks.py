@@ -214,9 +214,7 @@ class Looks:
         provider, specs = self._providers.get(name), self._specs.get(name)
         if provider is not None and specs is not None:
             seen = look(provider, specs)
-            given = {}
-            if self._given is not None and provider.is_local:
-                given = self._given.secrets(seen)
+            given = {} if self._given is None else self._given.secrets(seen)
             self._post(Looked(name, seen, given=given))
 
 

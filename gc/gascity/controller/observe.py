@@ -19,13 +19,22 @@ NEWBORN = 30.0  # a launcher may take this long until the agent's own process sh
 def look(provider: SessionProvider, specs: Iterable[AgentSpec]) -> Observation:
     """Return what `provider` sees, with the second layer of liveness asked where there is one."""
     try:
-        sessions = dict(provider.observe(timeout=TIMEOUT))
+        sessions = of_this_machine(provider, provider.observe(timeout=TIMEOUT))
         _ask_for_processes(provider, sessions, specs)
     except GascityError as problem:
         return Unseen(problem.message)
     except Exception as problem:  # noqa: BLE001  a provider is foreign code: its bug is an outage
         return Unseen(f"it failed with {type(problem).__name__}: {problem}")
     return Seen(sessions)
+
+
+def of_this_machine(
+    provider: SessionProvider, sessions: Mapping[str, SessionState]
+) -> dict[str, SessionState]:
+    """Return the sessions without the processes of other machines: here they are somebody else."""
+    if provider.is_local:
+        return dict(sessions)
+    return {name: replace(state, process=None) for name, state in sessions.items()}
 
 
 def _ask_for_processes(

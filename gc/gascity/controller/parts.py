@@ -21,6 +21,7 @@ from gascity.controller.given import Given
 from gascity.controller.looks import Looks
 from gascity.controller.messages import Happened, Looked, Message, Wake
 from gascity.controller.noting import Note
+from gascity.controller.observe import of_this_machine
 from gascity.controller.postbox import Postbox, first_words
 from gascity.controller.records import Records, World
 from gascity.controller.screens import ScreenReader, Screens
@@ -163,8 +164,8 @@ class Parts:
         provider = self.providers[name]
 
         def seen(sessions: Mapping[str, SessionState], at: float, *, whole: bool = True) -> None:
-            told = Seen(sessions)
-            given = self._given.secrets(told) if provider.is_local else {}
+            told = Seen(of_this_machine(provider, sessions))
+            given = self._given.secrets(told)
             self._post(Looked(name, told, told_at=at, whole=whole, given=given))
 
         wake = partial(self._post, Wake())

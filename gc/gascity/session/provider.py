@@ -73,7 +73,7 @@ class SessionProvider(ABC):
     is_local: bool = True
     """Whether sessions run on this machine, with its files, its programs and its environment.
 
-    Where they do not, `observe` names no process: a pid is taken for one of this machine.
+    Where they do not, what `observe` says of processes is left out: a pid is one of this machine.
     """
     parallel: int = 32
     """How many sessions a controller starts here at once, and to how many it does other things."""

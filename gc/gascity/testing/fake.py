@@ -153,8 +153,10 @@ class FakeProvider(SessionProvider):
         self, name: str, session: FakeSession, release: threading.Event | None, timeout: float
     ) -> None:
         """Bring a session up that was pending. Raises StartPending while it has to wait."""
-        if release is not None:
-            release.wait(timeout)
+        deadline = time.monotonic() + timeout
+        while release is not None and not release.wait(0.01) and time.monotonic() < deadline:
+            if self.world.sessions.get(name) is not session:
+                break
         with self.world.changed:
             gone = self.world.sessions.get(name) is not session
             waits = self.world.pending.get(name, "")
