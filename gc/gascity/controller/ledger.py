@@ -280,7 +280,7 @@ class Ledger:
             info = replace(info, pid=state.process.pid, pid_started=state.process.started)
         if STARTING not in state.meta and state.meta.get(READY, "") != info.ready:
             info = replace(info, ready=state.meta.get(READY, ""))
-        if isinstance(state.life, Exited) and (one.life is None or one.life == Exited()):
+        if isinstance(state.life, Exited) and _says_more(state.life, one.life):
             one.life = state.life
         elif isinstance(state.life, Alive):
             one.life = None
@@ -321,6 +321,11 @@ class Ledger:
         self.open[one.info.run_id] = one
         self.changed[one.info.run_id] = one.info
         return one
+
+
+def _says_more(end: Exited, known: Exited | None) -> bool:
+    """Tell whether an end is better known than before: how, or at least why."""
+    return known is None or known == Exited() or bool(end.reason and not known.reason)
 
 
 def _running(info: RunInfo) -> RunInfo:
