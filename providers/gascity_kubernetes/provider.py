@@ -7,11 +7,10 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from gascity.core.model import SessionConfig
-from gascity.core.observed import BACKEND, Alive, SessionState, Standing
+from gascity.core.observed import BACKEND, SessionState
 from gascity.errors import (
     ProviderError,
     SessionExists,
@@ -19,17 +18,15 @@ from gascity.errors import (
     StartFailed,
 )
 from gascity.screens.screen import Screen
-from gascity.session import processes
 from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
 from gascity.session.provider import CityContext, Receipt, SessionProvider
 from gascity.session.terminal import Terminal
-from gascity.session.tmux import keys, screen
+from gascity.session.tmux import keys
 from gascity.session.tmux.problems import Lost
 from gascity.session.tmux.wire import command
 from gascity.session.watch import SeenCallback, Watch
-from gascity_kubernetes import entry, names, state
+from gascity_kubernetes import entry, names, state, viewing
 from gascity_kubernetes.cluster import Cluster
-from gascity_kubernetes.podtmux import PodPane, PodTmux
 from gascity_kubernetes.settings import Settings
 from gascity_kubernetes.state import Pod
 from gascity_kubernetes.watching import PodWatch
@@ -65,9 +62,14 @@ class Provider(SessionProvider):
         return ""
 
     @classmethod
-    def check_settings(cls, settings: Mapping[str, object]) -> None:
+    def check_settings(cls, settings: Mapping[str, object], folder: str = "") -> None:
         """Refuse a table `[session.kubernetes]` that makes no sense."""
-        Settings.read(settings, os.environ).check_image()
+        Settings.read(settings, os.environ, folder=folder).check_image()
+
+    @classmethod
+    def shape(cls, settings: Mapping[str, object], folder: str) -> Mapping[str, str]:
+        """Return what makes a pod: a pod with another image has drifted."""
+        return Settings.read(settings, os.environ, folder=folder).shape()
 
     def about(self) -> str:
         """Say which cluster it is."""
@@ -160,43 +162,33 @@ class Provider(SessionProvider):
     def is_running(self, name: str, *, timeout: float) -> bool:
         """Tell whether the pod is up and its agent lives."""
         pod = self._pod(name, time.monotonic() + timeout)
-        return pod is not None and _runs(pod)
+        return pod is not None and viewing.runs(pod)
 
     def process_alive(self, name: str, wanted: Sequence[str], *, timeout: float) -> bool:
         """Tell whether one of the names lives in the agent's process tree."""
         deadline = time.monotonic() + timeout
         pod = self._pod(name, deadline)
-        if pod is None or not _runs(pod):
+        if pod is None or not viewing.runs(pod):
             return False
-        return not wanted or self._has_program(pod, wanted, deadline)
+        return viewing.has_program(self._cluster, pod, wanted, deadline)
 
     def processes_alive(
         self, wanted: Mapping[str, Sequence[str]], *, timeout: float
     ) -> Mapping[str, bool]:
         """Answer for several sessions, side by side."""
-        deadline = time.monotonic() + timeout
-        pods = {state.session_of(pod): pod for pod in self._cluster.known(deadline) if _runs(pod)}
-
-        def is_alive(name: str) -> bool:
-            pod, looked_for = pods.get(name), wanted[name]
-            return pod is not None and (
-                not looked_for or self._has_program(pod, looked_for, deadline)
-            )
-
-        with ThreadPoolExecutor(TOGETHER) as pool:
-            return dict(zip(wanted, pool.map(is_alive, wanted), strict=True))
+        return viewing.processes_alive(self._cluster, wanted, time.monotonic() + timeout)
 
     def list_running(self, prefix: str, *, timeout: float) -> list[str]:
         """Return the sorted names of the sessions that run."""
         pods = self._cluster.listed(time.monotonic() + timeout)
-        running = (state.session_of(pod) for pod in pods if _runs(pod))
+        running = (state.session_of(pod) for pod in pods if viewing.runs(pod))
         return sorted(name for name in running if name.startswith(prefix))
 
     def last_activity(self, name: str, *, timeout: float) -> float | None:
         """Return when the session last showed something."""
         deadline = time.monotonic() + timeout
         pod = self._pod(name, deadline)
-        if pod is None or not _runs(pod):
+        if pod is None or not viewing.runs(pod):
             return None
         try:
             return self._cluster.pulse.take(pod, deadline=deadline).activity
@@ -208,7 +200,7 @@ class Provider(SessionProvider):
     def attach(self, name: str, *, read_only: bool = False) -> int:
         """Give the caller's terminal to the session until it detaches."""
         pod = self._pod(name, time.monotonic() + 5.0)
-        if pod is None or not _runs(pod):
+        if pod is None or not viewing.runs(pod):
             raise SessionNotFound(f"there is no session {name} that runs")
         from gascity_kubernetes.attach import attach  # noqa: PLC0415  rarely needed
 
@@ -232,15 +224,7 @@ class Provider(SessionProvider):
         self, wanted: Sequence[str], *, since: float | None = None, timeout: float
     ) -> Mapping[str, Screen]:
         """Return what several sessions show, side by side; not what showed nothing new."""
-        deadline = time.monotonic() + timeout
-        cluster = self._cluster
-        pods = {state.session_of(pod): pod for pod in cluster.known(deadline) if _runs(pod)}
-        asked = [
-            name for name in wanted if name in pods and cluster.pulse.is_new(pods[name], since)
-        ]
-        with ThreadPoolExecutor(TOGETHER) as pool:
-            shown = pool.map(lambda name: cluster.look(pods[name], name, deadline), asked)
-            return {name: seen for name, seen in zip(asked, shown, strict=True) if seen is not None}
+        return viewing.screens(self._cluster, wanted, since, time.monotonic() + timeout)
 
     def send_keys(self, name: str, keys_: Sequence[str], *, timeout: float) -> None:
         """Press keys."""
@@ -251,30 +235,17 @@ class Provider(SessionProvider):
             return
         line = keys.keys_line(pane.id, list(keys_))
         with session_lock(self.context.state_dir, name, deadline - time.monotonic()):
-            self._do(tmux, pane, line, deadline)
+            viewing.do(self._cluster, tmux, pane, line, deadline)
 
     def peek(self, name: str, lines: int, *, timeout: float, colours: bool = False) -> str:
         """Return the last lines the session showed; of one that ended, what its pod kept."""
         deadline = time.monotonic() + timeout
-        while (pod := self._pod(name, deadline)) is not None:
-            if state.is_over(pod):
-                return _last(self._cluster.log(pod, deadline), lines)
-            if not state.is_staged(pod):
-                return ""  # nothing of it has begun yet
-            try:
-                tmux = self._cluster.tmux()
-                soon = min(deadline, time.monotonic() + ENDING)
-                return screen.peek(tmux, name, lines, soon, colours=colours)
-            except (Lost, SessionNotFound):  # it ends, and the API has not heard of it
-                if time.monotonic() >= deadline:
-                    raise
-            time.sleep(0.05)  # nothing tells when it has
-        raise SessionNotFound(f"there is no session {name}")
+        return viewing.peek(self._cluster, name, lines, deadline, colours=colours)
 
     def previous_output(self, name: str, lines: int) -> str:
         """Return the last lines of the pod that the last start replaced, once."""
         with self._lock:
-            return _last(self._words.pop(name, ""), lines)
+            return viewing.last(self._words.pop(name, ""), lines)
 
     def clear_scrollback(self, name: str, *, timeout: float) -> None:
         """Forget what scrolled away."""
@@ -282,7 +253,7 @@ class Provider(SessionProvider):
         tmux = self._cluster.tmux()
         pane = tmux.find(name, deadline)
         if pane is not None and pane.alive:
-            self._do(tmux, pane, command("clear-history", "-t", pane.id), deadline)
+            viewing.do(self._cluster, tmux, pane, command("clear-history", "-t", pane.id), deadline)
 
     # --- metadata
 
@@ -303,7 +274,7 @@ class Provider(SessionProvider):
     def copy_to(self, name: str, src: str, rel_dst: str, *, timeout: float) -> None:
         """Copy a file or folder into the session's work folder, over what is there."""
         pod = self._pod(name, time.monotonic() + timeout)
-        if pod is None or not _runs(pod) or not os.path.exists(src):
+        if pod is None or not viewing.runs(pod) or not os.path.exists(src):
             return
         try:
             self._cluster.inside.place(pod, src, rel_dst, overwrite=True, timeout=timeout)
@@ -330,22 +301,6 @@ class Provider(SessionProvider):
         talker = Talker(self.context, self._cluster.tmux())
         return talker.nudge(name, text, timeout=timeout, wait=wait, raw=raw, inside=inside)
 
-    def _do(self, tmux: PodTmux, pane: PodPane, line: str, deadline: float) -> None:
-        """Have a pane's tmux do a line; nothing happens where its agent has ended meanwhile."""
-        try:
-            tmux.do(line, deadline, of=pane)
-        except Lost:
-            until = min(deadline, time.monotonic() + HEARD)
-            if isinstance(self._cluster.inside.end_of(pane.pod, deadline=until), Alive):
-                raise
-
-    def _has_program(self, pod: Pod, wanted: Sequence[str], deadline: float) -> bool:
-        try:
-            found = self._cluster.inside.programs(pod, deadline=deadline)
-        except (Lost, SessionNotFound):
-            return False
-        return processes.matches(wanted, found)
-
     def _change_meta(self, name: str, key: str, value: str | None, timeout: float) -> bool:
         deadline = time.monotonic() + timeout
         annotation = names.annotation(key)
@@ -370,13 +325,3 @@ class Provider(SessionProvider):
             words = self._cluster.log(pod, deadline)
             with self._lock:
                 self._words[name] = words
-
-
-def _runs(pod: Pod) -> bool:
-    found = state.session_state(pod, time.time())
-    return isinstance(found.life, Alive) and found.standing in (Standing.UP, Standing.LOST)
-
-
-def _last(text: str, lines: int) -> str:
-    kept = text.splitlines()
-    return "\n".join(kept[-lines:] if lines > 0 else kept)

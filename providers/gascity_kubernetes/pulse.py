@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -37,6 +37,7 @@ class Beat:
     activity: float | None = None
     attached: int = 0
     title: str = ""
+    asked_at: float = 0.0
 
 
 class Pulse:
@@ -53,6 +54,7 @@ class Pulse:
         self._pods = pods
         self._changed = changed
         self._beats: dict[str, Beat] = {}
+        self._programs: dict[str, set[str]] = {}
         self._ended = threading.Event()
         self._begun = False
         self._lock = threading.Lock()
@@ -75,18 +77,31 @@ class Pulse:
             return found
         return replace(found, last_activity=beat.activity, attached=beat.attached, title=beat.title)
 
+    def programs(self, pod: Pod, *, deadline: float) -> set[str]:
+        """Return the names of what runs in a pod: of the last beat, or asked for the first time.
+
+        Who asks once is expected to ask again.
+        """
+        uid = state.uid(pod)
+        known = self._programs.get(uid)
+        if known is None or not self._begun:
+            known = self._inside.programs(pod, deadline=deadline)
+            self._programs[uid] = known
+        return known
+
     def is_new(self, pod: Pod, since: float | None) -> bool:
         """Tell whether a session may have shown something after a moment."""
         beat = self._beats.get(state.uid(pod))
-        if since is None or beat is None or beat.activity is None:
+        if since is None or beat is None or beat.activity is None or beat.asked_at < since:
             return True
-        return beat.activity >= since - 1 - PACE  # tmux counts whole seconds
+        return beat.activity >= since - 1  # tmux counts whole seconds
 
     def take(self, pod: Pod, *, deadline: float) -> Beat:
         """Ask one pod."""
+        asked_at = time.time()
         hand = self._inside.hand(pod, deadline=deadline)
         lines = hand.run(_BEAT, deadline=deadline).text.splitlines()
-        beat = read(lines[0] if lines else "")
+        beat = replace(read(lines[0] if lines else ""), asked_at=asked_at)
         for line in lines[1:]:
             key, _, value = line.partition(" ")
             if key in entry.TOLD:
@@ -109,9 +124,27 @@ class Pulse:
         found = dict(zip(living, pool.map(self._take_or_none, living.values()), strict=True))
         beats = {uid: beat for uid, beat in found.items() if beat is not None}
         old, self._beats = self._beats, beats
+        for uid in self._programs.keys() - beats.keys():
+            self._programs.pop(uid, None)
         self._inside.hands.keep_only(set(living))
-        if any(_is_news(old.get(uid), beat) for uid, beat in beats.items()):
+        changed = any(self._ask_for_programs(pool, living))
+        if changed or any(_is_news(old.get(uid), beat) for uid, beat in beats.items()):
             self._changed()
+
+    def _ask_for_programs(
+        self, pool: ThreadPoolExecutor, living: Mapping[str, Pod]
+    ) -> Iterator[bool]:
+        """Ask again for the programs that somebody asked for; yields whether they changed."""
+
+        def ask(uid: str) -> bool:
+            try:
+                found = self._inside.programs(living[uid], deadline=time.monotonic() + LIMIT)
+            except GascityError:
+                return self._programs.pop(uid, None) is not None
+            was, self._programs[uid] = self._programs.get(uid), found
+            return was != found
+
+        yield from pool.map(ask, [uid for uid in self._programs if uid in living])
 
     def _take_or_none(self, pod: Pod) -> Beat | None:
         try:

@@ -69,8 +69,9 @@ class Provider(SessionProvider):
         return ""
 
     @classmethod
-    def check_settings(cls, settings: Mapping[str, object]) -> None:
+    def check_settings(cls, settings: Mapping[str, object], folder: str = "") -> None:
         """Refuse a table `[session.tmux]` that makes no sense."""
+        del folder
         Settings.read(settings)
 
     def about(self) -> str:
