@@ -73,6 +73,8 @@ def pod(
         "spec": _spec(settings),
     }
     whole = merged(settings.pod_base(), ours)
+    # An agent that has no account of its own gets no way into the cluster either.
+    whole["spec"].setdefault("automountServiceAccountToken", False)
     whole["metadata"]["annotations"][SPEC] = _digest(whole["spec"])
     whole["metadata"]["annotations"][names.TOKEN] = token
     container = next(one for one in whole["spec"]["containers"] if one["name"] == CONTAINER)
@@ -145,8 +147,7 @@ def _spec(settings: Settings) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "restartPolicy": "Never",
         "enableServiceLinks": False,
-        # An agent that has no account of its own gets no way into the cluster either.
-        "automountServiceAccountToken": bool(settings.service_account),
+        **({"automountServiceAccountToken": True} if settings.service_account else {}),
         "containers": [{key: value for key, value in container.items() if value}],
         "volumes": list(volumes.values()),
         "serviceAccountName": settings.service_account,

@@ -2,7 +2,7 @@
 
 Mappings are merged key by key. Lists of things that have a name (containers, volumes, variables,
 mounts) are merged by that name; other lists hold what both say. Where both say something about the
-same thing, ours stands.
+same thing, ours stands: a variable has one value and a volume one source, so those are ours whole.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _KEYS = {
     "imagePullSecrets": "name",
     "ports": "containerPort",
 }
+_WHOLE = frozenset({"env", "volumes", "volumeMounts"})
 
 
 def merged(base: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,16 +36,20 @@ def _value(name: str, base: object, ours: object) -> object:
     if isinstance(base, dict) and isinstance(ours, dict):
         return merged(base, ours)
     if isinstance(base, list) and isinstance(ours, list):
-        return _list(_KEYS.get(name, ""), base, ours)
+        return _list(name, base, ours)
     return copy.deepcopy(ours)
 
 
-def _list(key: str, base: list[Any], ours: list[Any]) -> list[Any]:
+def _list(name: str, base: list[Any], ours: list[Any]) -> list[Any]:
+    key = _KEYS.get(name, "")
     if not key:
         return copy.deepcopy([*base, *(one for one in ours if one not in base)])
     by_key = {str(one.get(key)): one for one in ours if isinstance(one, dict)}
-    whole = [
-        merged(one, by_key.pop(str(one.get(key)), {})) if isinstance(one, dict) else one
-        for one in base
-    ]
+    whole = []
+    for one in base:
+        above = by_key.pop(str(one.get(key)), {}) if isinstance(one, dict) else {}
+        if above and name not in _WHOLE:
+            whole.append(merged(one, above))
+        else:
+            whole.append(copy.deepcopy(above or one))
     return [*whole, *copy.deepcopy(list(by_key.values()))]
