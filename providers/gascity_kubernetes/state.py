@@ -8,7 +8,7 @@ may live there, and nobody can tell.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -29,6 +29,9 @@ _PLAIN = {
     "Preempting": "a pod of higher priority took its place",
 }
 _BEGINNING = frozenset({"ContainerCreating", "PodInitializing", ""})
+# Why a pod is not ready though its node answers.
+_ANSWERED = frozenset({"ContainersNotReady", "PodCompleted", "ReadinessGatesNotReady"})
+_LAST_SIGNAL = 64
 
 Pod = Mapping[str, Any]
 
@@ -116,10 +119,11 @@ def last_words(pod: Pod) -> str:
 def why_pending(pod: Pod) -> str:
     """Say what a pod that has not begun waits for."""
     status = pod.get("status", {})
-    waiting = _container(pod).get("state", {}).get("waiting", {})
-    reason, message = str(waiting.get("reason", "")), str(waiting.get("message", ""))
-    if reason not in _BEGINNING:
-        return _sentence(reason, message)
+    for container in (_container(pod), *_first(pod)):
+        waiting = container.get("state", {}).get("waiting", {})
+        reason, message = str(waiting.get("reason", "")), str(waiting.get("message", ""))
+        if reason not in _BEGINNING:
+            return _sentence(reason, message)
     for condition in status.get("conditions", ()):
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return _sentence(
@@ -156,7 +160,7 @@ def _is_unready(status: Mapping[str, Any]) -> bool:
     return any(
         condition.get("type") == "Ready"
         and condition.get("status") != "True"
-        and condition.get("reason", "") not in ("ContainersNotReady", "PodCompleted")
+        and condition.get("reason", "") not in _ANSWERED
         for condition in status.get("conditions", ())
     )
 
@@ -173,8 +177,8 @@ def _end(pod: Pod) -> Exited:
     said = found["said"] if found else ""
     code = terminated.get("exitCode")
     if code is None:
-        return Exited(reason=reason)
-    if code > 128 and not said:
+        return Exited(reason=reason or _why_not_begun(pod))
+    if 128 < code <= 128 + _LAST_SIGNAL and not said:
         return Exited(signal=code - 128, reason=reason)
     return Exited(code=code, reason=reason or said or "")
 
@@ -190,6 +194,20 @@ def _reason(pod: Pod, terminated: Mapping[str, Any]) -> str:
     if word in _PLAIN:
         return _PLAIN[word]
     return _sentence(word, str(terminated.get("message", "")).partition("\n")[0])
+
+
+def _why_not_begun(pod: Pod) -> str:
+    for container in _first(pod):
+        code = container.get("state", {}).get("terminated", {}).get("exitCode", 0)
+        if code:
+            return f"its init container {container.get('name')} exited with status {code}"
+    return ""
+
+
+def _first(pod: Pod) -> Iterable[Mapping[str, Any]]:
+    """Return what is told of the containers that have to end before the agent's begins."""
+    found: Iterable[Mapping[str, Any]] = pod.get("status", {}).get("initContainerStatuses", ())
+    return found
 
 
 def _container(pod: Pod) -> Mapping[str, Any]:

@@ -51,7 +51,9 @@ def test_long_names_that_differ_at_their_end_have_pods_of_their_own() -> None:
     assert names.pod_name("c", long + "1") != names.pod_name("c", long + "2")
 
 
-@pytest.mark.parametrize("name", ["-", "---", "_", "é", "…", "", "9", "9" * 80, "A" * 80, "a-" * 40])
+@pytest.mark.parametrize(
+    "name", ["-", "---", "_", "é", "…", "", "9", "9" * 80, "A" * 80, "a-" * 40]
+)
 def test_names_with_little_to_keep_are_still_names(name: str) -> None:
     assert DNS.fullmatch(names.pod_name("c", name))
 
