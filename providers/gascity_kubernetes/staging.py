@@ -57,7 +57,8 @@ find . -type d -exec sh -c '
       case "$rest" in */*) rest=${rest#*/} ;; *) rest= ;; esac
       case "$part" in ""|.) continue ;; ..) real=/ ;; esac
       [ "$real" = / ] || [ -d "$real/$part" ] || mkdir "$real/$part"
-      [ "$real" = / ] || real=$(cd -P "$real/$part" && pwd -P)
+      # The full stop keeps the end of a line that is part of a name.
+      [ "$real" = / ] || { real=$(cd -P "$real/$part" && pwd -P && echo .); real=${real%??}; }
       case "$real/" in "$root"/*) ;; *)
         echo "$rel leads outside of the work folder" >&2; exit 3 ;;
       esac
@@ -69,6 +70,7 @@ find . ! -type d -exec sh -c '
     if [ -e "$to" ] || [ -L "$to" ]; then
       [ "$how" = replace ] || continue
       [ ! -d "$to" ] || [ -L "$to" ] || { echo "$to is a folder" >&2; exit 4; }
+      [ ! -L "$to" ] || rm -f "$to"  # what a link leads to is not touched
     fi
     [ -d "${to%/*}" ] || continue
     mv -f "$one" "$to"
@@ -102,7 +104,8 @@ def pack(src: str) -> tuple[IO[bytes], int, str]:
     archive = tempfile.SpooledTemporaryFile(max_size=SPOOL)  # noqa: SIM115  the caller closes it
     try:
         name = "" if os.path.isdir(src) else os.path.basename(src)
-        with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        # Every tar knows this format, the smallest ones too, and it takes names of any bytes.
+        with tarfile.open(fileobj=archive, mode="w", format=tarfile.GNU_FORMAT) as tar:
             if name:
                 _add(tar, os.path.realpath(src), name)
             else:
@@ -133,8 +136,8 @@ def _below(folder: str) -> Iterator[tuple[str, str]]:
 
 def _add(tar: tarfile.TarFile, path: str, arcname: str) -> None:
     """Add one entry; what is neither file, folder nor link is left out."""
-    info = tar.gettarinfo(path, arcname)
-    if not (info.isfile() or info.isdir() or info.issym() or info.islnk()):
+    info: tarfile.TarInfo | None = tar.gettarinfo(path, arcname)  # None: a socket
+    if info is None or not (info.isfile() or info.isdir() or info.issym() or info.islnk()):
         return
     info.uid = info.gid = 0
     info.uname = info.gname = ""

@@ -62,12 +62,25 @@ def waiting(reason: str, message: str = "") -> Pod:
     return pod({"waiting": words}, phase="Pending", conditions=(NOT_READY, SCHEDULED))
 
 
-def ended(code: int, message: str = "", reason: str = "Error", **more: Any) -> Pod:
+def ended(
+    code: int,
+    message: str = "",
+    reason: str = "Error",
+    *,
+    phase: str = "",
+    beside: tuple[Pod, ...] = (),
+    deleted: str = "",
+) -> Pod:
     words: Pod = {"exitCode": code, "reason": reason, "finishedAt": MADE}
     if message:
         words["message"] = message
-    more.setdefault("phase", "Failed" if code else "Succeeded")
-    return pod({"terminated": words}, conditions=(NOT_READY, SCHEDULED), **more)
+    return pod(
+        {"terminated": words},
+        phase=phase or ("Failed" if code else "Succeeded"),
+        conditions=(NOT_READY, SCHEDULED),
+        deleted=deleted,
+        containerStatuses=list(beside),
+    )
 
 
 RUNNING = {"running": {"startedAt": MADE}}
@@ -266,7 +279,7 @@ ENDS: dict[str, tuple[Pod, Life]] = {
         ),
     ),
     "while a sidecar runs": (
-        ended(137, "gc: killed 9\nbye", phase="Running", containerStatuses=[SIDE]),
+        ended(137, "gc: killed 9\nbye", phase="Running", beside=(SIDE,)),
         Exited(signal=9),
     ),
     "while it is deleted": (ended(0, "gc: exited 0\n", deleted=DUE), Exited(0)),
@@ -373,7 +386,7 @@ def test_something_can_be_done_in_a_pod_while_its_container_runs() -> None:
 
 
 def test_a_sidecar_keeps_a_pod_from_having_ended() -> None:
-    found = ended(0, phase="Running", containerStatuses=[copy.deepcopy(SIDE)])
+    found = ended(0, phase="Running", beside=(SIDE,))
 
     assert state.is_over(found)
     assert not state.has_ended(found)
@@ -381,7 +394,8 @@ def test_a_sidecar_keeps_a_pod_from_having_ended() -> None:
 
 
 def test_no_question_changes_a_pod() -> None:
-    for found, *_ in (*PENDING.values(), *OTHERS.values(), *ENDS.values()):
+    every = (*PENDING.values(), *OTHERS.values(), *ENDS.values())
+    for found in [case[0] for case in every]:
         before = copy.deepcopy(found)
 
         state.session_state(found, NOW)
