@@ -394,11 +394,13 @@ def test_a_sidecar_keeps_a_pod_from_having_ended() -> None:
 
 
 def test_no_question_changes_a_pod() -> None:
-    every = (*PENDING.values(), *OTHERS.values(), *ENDS.values())
-    for found in [case[0] for case in every]:
-        before = copy.deepcopy(found)
+    pods: list[Pod] = [case[0] for case in PENDING.values()]
+    pods += [case[0] for case in OTHERS.values()]
+    pods += [case[0] for case in ENDS.values()]
+    before = copy.deepcopy(pods)
 
+    for found in pods:
         state.session_state(found, NOW)
         state.last_words(found)
 
-        assert found == before
+    assert pods == before
