@@ -42,15 +42,22 @@ class Provider(SessionProvider):
 
     name = "kubernetes"
     is_local = False
+    lasting = frozenset({"namespace", "context", "kubeconfig", "lease"})
     keeps_previous_output = True
 
     def __init__(self, context: CityContext) -> None:
         super().__init__(context)
-        folder = os.path.dirname(os.path.abspath(context.state_dir))
-        self.settings = Settings.read(context.settings, os.environ, folder=folder)
+        self.settings = _settings(context)
         self._lock = threading.Lock()
         self._made: Cluster | None = None
         self._words: dict[str, str] = {}
+
+    def use(self, context: CityContext) -> None:
+        """Make pods by other settings from now on; those there are have drifted."""
+        super().use(context)
+        self.settings = _settings(context)
+        if self._made is not None:
+            self._made.births.settings = self.settings
 
     @classmethod
     def unavailable(cls) -> str:
@@ -325,3 +332,8 @@ class Provider(SessionProvider):
             words = self._cluster.log(pod, deadline)
             with self._lock:
                 self._words[name] = words
+
+
+def _settings(context: CityContext) -> Settings:
+    folder = os.path.dirname(os.path.abspath(context.state_dir))
+    return Settings.read(context.settings, os.environ, folder=folder)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import pwd
 import sys
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 from gascity.agent import Home
 from gascity.config.agreement import PARALLEL
 from gascity.config.load import load_city
+from gascity.controller.own_settings import own_settings, without_common
 from gascity.controller.place import Place
 from gascity.core.memory import Memory
 from gascity.core.model import City, declared
@@ -50,13 +50,12 @@ def read_city(path: Path) -> City:
         auto_provider=cache(auto_provider),
         session_provider=chosen,
         is_local=is_local,
-        shape=lambda name, settings, folder: shape(name, _its_own(settings), folder),
+        shape=lambda name, settings, folder: shape(name, without_common(settings), folder),
     )
     used = {spec.provider for spec in declared(city.desired) if not is_local(spec.provider)}
     for name in sorted({*city.provider_settings, *used}):
         if name in SHIPPED:
-            settings = _its_own(city.provider_settings.get(name, {}))
-            provider_class(name).check_settings(settings, city.root)
+            provider_class(name).check_settings(own_settings(city, name), city.root)
     return city
 
 
@@ -88,16 +87,11 @@ def open_provider(city: City, place: Place, name: str) -> SessionProvider:
         city=city.name,
         city_id=city.desired.city_id,
         state_dir=place.state,
-        settings=_its_own(settings),
+        settings=own_settings(city, name),
         screens=city.screens,
         parallel=parallel if isinstance(parallel, int) else None,
     )
     return make_provider(name, context)
-
-
-def _its_own(settings: Mapping[str, object]) -> dict[str, object]:
-    """Return the settings of a provider without the one that every provider has."""
-    return {key: value for key, value in settings.items() if key != PARALLEL}
 
 
 def home_of(city: City) -> Home:

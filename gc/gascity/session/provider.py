@@ -75,6 +75,8 @@ class SessionProvider(ABC):
 
     Where they do not, what `observe` says of processes is left out: a pid is one of this machine.
     """
+    lasting: frozenset[str] | None = None
+    """The settings that stay as they are while a controller runs; None for all of them."""
     parallel: int = 32
     """How many sessions a controller starts here at once, and to how many it does other things."""
 
@@ -82,6 +84,10 @@ class SessionProvider(ABC):
         self.context = context
         if context.parallel is not None:
             self.parallel = context.parallel
+
+    def use(self, context: CityContext) -> None:
+        """Work with other settings and rules from now on: the city was read again."""
+        self.context = context
 
     @classmethod
     def unavailable(cls) -> str:
