@@ -17,7 +17,7 @@ from typing import Any
 
 from gascity.errors import GascityError
 from gascity_kubernetes.api import Api
-from gascity_kubernetes.following import Follower
+from gascity_kubernetes.following import Follower, Patience
 from gascity_kubernetes.listing import list_pods
 from gascity_kubernetes.problems import ApiSilent, Forbidden
 from gascity_kubernetes.versions import is_newer
@@ -32,7 +32,10 @@ class Pods:
     at once and raise nothing.
     """
 
-    def __init__(self, api: Callable[[], Api], selector: str) -> None:
+    def __init__(
+        self, api: Callable[[], Api], selector: str, *, patience: Patience | None = None
+    ) -> None:
+        self._patience = patience or Patience()
         self.listeners: set[Callable[[], None]] = set()
         self._api = api
         self._selector = selector
@@ -99,7 +102,7 @@ class Pods:
         with self._changed:
             if self._follower is not None or self._is_closed:
                 return
-            self._follower = Follower(self, self._api, self._selector)
+            self._follower = Follower(self, self._api, self._selector, self._patience)
         self._follower.start()
 
     def close(self) -> None:
