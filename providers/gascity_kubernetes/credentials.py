@@ -120,6 +120,9 @@ def load_access(settings: Settings) -> Access:
             tls = _tls(configuration) if configuration.host.startswith("https") else None
         except (kube_config.ConfigException, OSError, ValueError, yaml.YAMLError) as problem:
             raise _unusable(settings, _line(problem)) from problem
+        except (TypeError, AttributeError, KeyError) as problem:
+            # The library believes that a kubeconfig has the form of one.
+            raise _unusable(settings, "it has not the form of one") from problem
     if complaints:
         raise _unusable(settings, complaints[-1])
     return Access(

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from urllib.parse import urlencode
 
 import urllib3
-from urllib3.exceptions import HTTPError, NameResolutionError, ProtocolError
+from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError, ProtocolError
 from urllib3.exceptions import TimeoutError as TookTooLong
 
 from gascity_kubernetes.credentials import Access
@@ -127,7 +127,8 @@ def _why(problem: BaseException, timeout: float) -> str:
         if isinstance(one, NameResolutionError | socket.gaierror):
             return "has a name that is not known"
     for one in reasons:
-        if isinstance(one, TookTooLong | TimeoutError):
+        # That no connection came about is a timeout to the library, whatever the reason.
+        if isinstance(one, TookTooLong | TimeoutError) and not isinstance(one, NewConnectionError):
             return f"did not answer within {timeout:g} s"
     for one in reasons:
         if isinstance(one, ssl.SSLError):
