@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import socket
 import sys
+import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import certifi
 import kmock
 import pytest
 from tests.integration.kubernetes.conftest import LIMIT, PODS, Double, header, kubeconfig, refusal
@@ -16,6 +20,7 @@ from tests.integration.kubernetes.conftest import LIMIT, PODS, Double, header, k
 from gascity.errors import ConfigError, GascityError
 from gascity.testing.eventually import eventually
 from gascity_kubernetes.api import Api
+from gascity_kubernetes.credentials import load_access
 from gascity_kubernetes.problems import Absent, ApiRefused, ApiSilent, Expired, Forbidden, Taken
 from gascity_kubernetes.settings import Settings
 
@@ -273,6 +278,85 @@ def test_an_unknown_context_is_named(tmp_path: Path) -> None:
 def test_no_kubeconfig_at_all(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"no Kubernetes cluster is known here: .*nowhere"):
         Api(Settings.read({"kubeconfig": str(tmp_path / "nowhere")}, {}))
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "kind"),
+    [
+        (400, "container other is not valid for pod one", ApiRefused),
+        (401, "Unauthorized", Forbidden),
+        (403, 'user "x" cannot create resource "pods/exec"', Forbidden),
+        (404, 'pods "one" not found', Absent),
+        (500, 'container not found ("agent")', Absent),
+        (500, "error dialing backend: connection refused", ApiSilent),
+    ],
+)
+def test_a_program_that_may_not_run_is_told_as_a_request_is(
+    double: Double, api: Api, status: int, message: str, kind: type[GascityError]
+) -> None:
+    double.answers.append(refusal(status, "Because", message))
+
+    with pytest.raises(GascityError) as problem:
+        api.open_stream("one", "agent", ["echo", "a b"], stdin=True, timeout=LIMIT)
+
+    assert type(problem.value) is kind
+    assert message in problem.value.message
+    assert api.requests == {"exec": 1}
+    asked = double.asked[0]
+    assert asked.url.query.getall("command") == ["echo", "a b"]
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_stream_that_nobody_opens_is_given_up_in_time(
+    tmp_path: Path, silent: int, scheme: str
+) -> None:
+    api = Api(kubeconfig(tmp_path / "kubeconfig", f"{scheme}://127.0.0.1:{silent}"))
+
+    with pytest.raises(ApiSilent, match=r"did not answer within .* running a program in pod one"):
+        api.open_stream("one", "agent", ["true"], stdin=False, timeout=0.2)
+
+
+def test_a_stream_to_nobody(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    api = Api(kubeconfig(tmp_path / "kubeconfig", f"http://127.0.0.1:{port}"))
+
+    with pytest.raises(ApiSilent, match=r"cannot be reached \(connection refused\)"):
+        api.open_stream("one", "agent", ["true"], stdin=False, timeout=LIMIT)
+
+
+def test_in_a_cluster_its_own_account_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("t1")
+    for name, path in (("TOKEN", str(token)), ("CERT", certifi.where())):
+        monkeypatch.setattr(f"kubernetes.config.incluster_config.SERVICE_{name}_FILENAME", path)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    settings = kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
+
+    access = load_access(settings, timeout=LIMIT)
+
+    assert access.host == "https://10.0.0.1:443"
+    assert access.headers(time.monotonic() + LIMIT) == {"authorization": "bearer t1"}
+    assert Api(settings).about() == "https://10.0.0.1:443, namespace gc"
+
+
+def test_no_certificate_stays_behind_in_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    settings = kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:1")
+    config = json.loads(Path(settings.kubeconfig).read_text())
+    authority = base64.b64encode(Path(certifi.where()).read_bytes()).decode()
+    config["clusters"][0]["cluster"]["certificate-authority-data"] = authority
+    Path(settings.kubeconfig).write_text(json.dumps(config))
+
+    for _ in range(2):
+        assert load_access(settings, timeout=LIMIT).tls is not None
+
+    assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
 
 
 def test_a_watch_ends_when_it_is_closed(double: Double, api: Api) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import pytest
 from tests.integration.kubernetes.conftest import LIMIT, Double, refusal
@@ -13,6 +14,7 @@ from gascity.testing.eventually import eventually
 from gascity_kubernetes.api import Api
 from gascity_kubernetes.pods import Pods
 from gascity_kubernetes.problems import ApiSilent, Forbidden
+from gascity_kubernetes.settings import Settings
 
 Follow = Callable[[], Pods]
 
@@ -322,9 +324,22 @@ def test_a_server_that_ends_every_watch_is_not_asked_without_pause(
     names(pods)
     quit_ = {"type": "ERROR", "object": {"code": 500, "message": "shutting down"}}
 
-    for _ in range(8):
+    for _ in range(6):
         seen = double.count(watch=True)
         double.end_watches(quit_)
         eventually(partial(has_more_watches, double, seen), within=LIMIT)
 
     assert api.requests["list"] > 1
+
+
+def test_without_a_cluster_nothing_is_known(tmp_path: Path) -> None:
+    settings = Settings.read({"kubeconfig": str(tmp_path / "nowhere")}, {})
+    pods = Pods(lambda: Api(settings), "")
+
+    with pytest.raises(ApiSilent, match=r"no Kubernetes cluster is known here"):
+        pods.all(deadline=soon())
+    pods.follow()
+    with pytest.raises(ApiSilent, match=r"no Kubernetes cluster is known here"):
+        pods.all(deadline=soon())
+
+    pods.close()
