@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from gascity.errors import ConfigError
 from gascity_kubernetes.quantities import read_quantity
 from gascity_kubernetes.references import EnvFrom, SecretEnv, Toleration, Volume
-from gascity_kubernetes.settings import Settings
+from gascity_kubernetes.settings import VARIABLES, Settings
 
 MUCH = {
     "namespace": "agents",
@@ -95,7 +97,6 @@ def test_an_empty_variable_says_nothing() -> None:
     ("table", "said"),
     [
         ({"namespace": "No"}, "namespace must be made of a-z"),
-        ({"namespace": ""}, "namespace must be made of a-z"),
         ({"namespace": 1}, "namespace must be a text"),
         ({"image": "a b"}, "image cannot hold blanks"),
         ({"image": "a\nb"}, "image must be a text of one line"),
@@ -173,6 +174,33 @@ def test_what_makes_no_sense_is_one_sentence(table: dict[str, object], said: str
 def test_a_wrong_variable_is_named_as_such() -> None:
     with pytest.raises(ConfigError, match=r"^GC_K8S_CPU_REQUEST must be an amount"):
         Settings.read({}, {"GC_K8S_CPU_REQUEST": "much"})
+
+
+def test_an_empty_text_says_nothing_but_of_an_amount_that_there_is_none() -> None:
+    said = dict.fromkeys(("namespace", "workspace", "image_pull_policy", "service_account"), "")
+    amounts = dict.fromkeys(("cpu_request", "cpu_limit", "memory_request", "memory_limit"), "")
+
+    settings = Settings.read({**said, **amounts}, {})
+
+    assert settings == Settings(cpu_request="", cpu_limit="", memory_request="", memory_limit="")
+
+
+def test_paths_are_relative_to_the_city(tmp_path: Path) -> None:
+    settings = Settings.read({"kubeconfig": "kube/config"}, {}, folder=str(tmp_path))
+
+    assert settings.kubeconfig == str(tmp_path / "kube/config")
+    assert Settings.read({"kubeconfig": "/etc/kube"}, {}, folder="/city").kubeconfig == "/etc/kube"
+
+
+def test_every_setting_is_on_the_page() -> None:
+    page = (Path(__file__).parents[3] / "docs/reference/city-toml.md").read_text("utf-8")
+    section = page.split("## `[session.kubernetes]`")[1].split("\n## ")[0]
+
+    told = set(re.findall(r"^\| `([a-z_]+)` \|", section, re.MULTILINE))
+    variables = set(re.findall(r"`(GC_K8S_[A-Z_]+)`", section))
+
+    assert told == {one.name for one in fields(Settings)} - {"template"}
+    assert variables == set(VARIABLES.values())
 
 
 def test_an_unknown_setting_is_told_with_what_was_meant() -> None:
