@@ -100,7 +100,7 @@ class Api:
         """
         from urllib3.exceptions import HTTPError  # noqa: PLC0415  only who asks a cluster has it
 
-        from gascity_kubernetes.exchange import send, silence  # noqa: PLC0415  as above
+        from gascity_kubernetes.exchange import read_all, send, silence  # noqa: PLC0415  as above
         from gascity_kubernetes.watches import Watch  # noqa: PLC0415  as above
 
         what = doing("GET", path).replace("listing", "watching", 1)
@@ -119,8 +119,7 @@ class Api:
                 )
                 if answer.status == 200:
                     return Watch(answer, access.host, what, idle=idle)
-                with answer:
-                    said = answer.read()
+                said = read_all(answer, deadline)
             except (HTTPError, OSError) as trouble:
                 raise silence(access.host, what, trouble, timeout) from trouble
             if not (answer.status == 401 and may_reload and self._reload(access, deadline)):

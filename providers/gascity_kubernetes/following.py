@@ -94,7 +94,9 @@ class Follower:
             while not self._closed.is_set():
                 try:
                     self._list_and_watch()
-                except Expired:
+                except Expired as problem:
+                    if self._failures >= _MOST_HASTY:
+                        self._told.lose(problem)
                     self._pause()
                 except GascityError as problem:
                     self._told.lose(problem)

@@ -10,9 +10,9 @@ import asyncio
 import json
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import kmock
 import pytest
@@ -24,7 +24,12 @@ from gascity_kubernetes.settings import Settings
 
 LIMIT = 20.0
 PODS = "/api/v1/namespaces/gc/pods"
+PATIENT = Patience(asked=5.0)
 HASTE = Patience(idle=0.2, probe=0.5, asked=3.0)
+
+
+class Follow(Protocol):
+    def __call__(self, patience: Patience = ...) -> Pods: ...
 
 
 class Double:
@@ -61,7 +66,6 @@ class Double:
 
     def close(self) -> None:
         self.thaw()
-        self.drop()
         if self._server is not None:
             self.refuse()
         self._do(self._handler.__aexit__(None, None, None))
@@ -127,6 +131,7 @@ class Double:
         """Accept no connections any more."""
         server, self._server = self._server, None
         assert server is not None
+        self.thaw()
         self.drop()
         self._do(server.__aexit__(None, None, None))
 
@@ -168,6 +173,8 @@ class Double:
         if since < self._oldest:
             raise refusal(410, "Expired", "too old resource version")
         queue: asyncio.Queue[dict[str, Any] | bytes | None] = asyncio.Queue()
+        if self._server is None:
+            queue.put_nowait(None)  # it came in while the door was closing
         self._watches.append(queue)
         for version, event in self._history:
             if version > since:
@@ -251,11 +258,11 @@ def api(double: Double, tmp_path: Path) -> Iterator[Api]:
 
 
 @pytest.fixture
-def follow(api: Api) -> Iterator[Callable[[], Pods]]:
+def follow(api: Api) -> Iterator[Follow]:
     made: list[Pods] = []
 
-    def follow() -> Pods:
-        pods = Pods(lambda: api, "app=gc-agent", patience=HASTE)
+    def follow(patience: Patience = PATIENT) -> Pods:
+        pods = Pods(lambda: api, "app=gc-agent", patience=patience)
         pods.follow()
         made.append(pods)
         return pods

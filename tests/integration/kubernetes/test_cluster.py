@@ -206,14 +206,14 @@ def test_a_shell_is_talked_to_for_as_long_as_one_likes(cluster: Api, pod: str) -
 
 
 def test_a_terminal_has_the_size_it_is_told(cluster: Api, pod: str) -> None:
-    argv = ["sh", "-c", "read line; stty size"]
+    waits = 'until [ "$(stty size)" = "31 101" ]; do sleep 0.05; done; echo it has'
+    argv = ["sh", "-c", waits]
     stream = cluster.open_stream(pod, "agent", argv, stdin=True, tty=True, timeout=LIMIT)
     stream.resize(101, 31)
-    stream.write(b"\n")
 
     said = b"".join(data for _, data in output(stream))
 
-    assert b"31 101" in said
+    assert b"it has" in said
     stream.close()
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
-from tests.integration.kubernetes.conftest import HASTE, LIMIT
+from tests.integration.kubernetes.conftest import HASTE, LIMIT, PATIENT
 
 from gascity.testing.eventually import eventually
 from gascity_kubernetes.api import Api
@@ -99,9 +99,9 @@ def far(wire: Wire, tmp_path: Path) -> Iterator[Api]:
 
 @pytest.fixture
 def pods(far: Api) -> Iterator[Pods]:
-    pods = Pods(lambda: far, "gascity.dev/test=nobody", patience=HASTE)
+    pods = Pods(lambda: far, "gascity.dev/test=nobody", patience=PATIENT)
     pods.follow()
-    eventually(lambda: not is_lost(pods), within=LIMIT)
+    assert not is_lost(pods)
     yield pods
     pods.close()
 
@@ -122,13 +122,17 @@ def is_lost(pods: Pods) -> bool:
     return False
 
 
-def test_a_wire_on_which_everything_stops_is_noticed(wire: Wire, pods: Pods) -> None:
+def test_a_wire_on_which_everything_stops_is_noticed(wire: Wire, far: Api) -> None:
+    pods = Pods(lambda: far, "gascity.dev/test=nobody", patience=HASTE)
+    pods.follow()
+    eventually(lambda: not is_lost(pods), within=LIMIT)
+
     wire.flows.clear()
     eventually(lambda: is_lost(pods), within=LIMIT)
-
     wire.flows.set()
-
     eventually(lambda: not is_lost(pods), within=LIMIT)
+
+    pods.close()
 
 
 def test_a_wire_that_is_cut_is_taken_up_again_without_a_list(

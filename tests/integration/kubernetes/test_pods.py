@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.integration.kubernetes.conftest import LIMIT, Double, refusal
+from tests.integration.kubernetes.conftest import HASTE, LIMIT, Double, Follow, refusal
 
 from gascity.testing.eventually import eventually
 from gascity_kubernetes.api import Api
+from gascity_kubernetes.following import Patience
 from gascity_kubernetes.pods import Pods
 from gascity_kubernetes.problems import ApiSilent, Forbidden
 from gascity_kubernetes.settings import Settings
-
-Follow = Callable[[], Pods]
 
 
 def soon() -> float:
@@ -211,7 +209,7 @@ def test_that_we_may_not_look_is_said(double: Double, follow: Follow) -> None:
 
 
 def test_a_frozen_api_is_noticed(double: Double, follow: Follow) -> None:
-    pods = follow()
+    pods = follow(HASTE)
     double.add("one")
     eventually(lambda: names(pods) == {"one"}, within=LIMIT)
 
@@ -224,7 +222,7 @@ def test_a_frozen_api_is_noticed(double: Double, follow: Follow) -> None:
 
 
 def test_a_quiet_api_is_asked_and_stays_known(double: Double, api: Api, follow: Follow) -> None:
-    pods = follow()
+    pods = follow(Patience(idle=0.1, probe=LIMIT))
     names(pods)
 
     eventually(lambda: api.requests["probe"] >= 2, within=LIMIT)
