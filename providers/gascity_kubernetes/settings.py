@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -29,6 +29,8 @@ VARIABLES = {
     "memory_limit": "GC_K8S_MEM_LIMIT",
     "service_account": "GC_K8S_SERVICE_ACCOUNT",
 }
+# Where pods are made, and how they are looked at: none of it makes another pod.
+_ELSEWHERE = frozenset({"namespace", "context", "kubeconfig", "pod_template"})
 _POLICIES = ("Always", "IfNotPresent", "Never")
 
 
@@ -95,7 +97,7 @@ class Settings:
             secret_env=SecretEnv.read_all(found, "secret_env"),
             volumes=_volumes(found),
             pod_template=path,
-            template=_template(found, path) if os.path.isabs(path) else "{}",
+            template=_template(found, path) if path and (folder or os.path.isabs(path)) else "{}",
             workspace=_workspace(found),
             width=found.number("width", 220, 20, 10_000),
             height=found.number("height", 50, 5, 10_000),
@@ -109,6 +111,19 @@ class Settings:
         base: dict[str, Any] = json.loads(self.template)
         return base
 
+    def shape(self) -> dict[str, str]:
+        """Return what is said of the pods themselves, each under its name, as a person reads it.
+
+        Left out is where they are made, and what is as nobody set it.
+        """
+        said = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name not in _ELSEWHERE and value != one.default:
+                plain = value if isinstance(value, str) else json.dumps(_plain(value))
+                said[f"kubernetes.{one.name}"] = plain
+        return said
+
     def check_image(self) -> None:
         """Raise ConfigError when no image is named: no pod can be made."""
         if not self.image:
@@ -121,6 +136,13 @@ class Settings:
 def _place(folder: str, path: str) -> str:
     path = os.path.expanduser(path)
     return os.path.join(folder, path) if folder and path else path
+
+
+def _plain(value: object) -> object:
+    """Return a setting as JSON can hold it."""
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def _image(table: Table) -> str:

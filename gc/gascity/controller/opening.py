@@ -26,8 +26,10 @@ from gascity.session.registry import (
     PREFERRED,
     SHIPPED,
     auto_provider,
+    is_local,
     make_provider,
     provider_class,
+    shape,
 )
 
 
@@ -43,11 +45,18 @@ def read_city(path: Path) -> City:
             hint=f"there are: auto, {', '.join(KNOWN)}",
         )
     city = load_city(
-        path, known_providers=KNOWN, auto_provider=cache(auto_provider), session_provider=chosen
+        path,
+        known_providers=KNOWN,
+        auto_provider=cache(auto_provider),
+        session_provider=chosen,
+        is_local=is_local,
+        shape=lambda name, settings, folder: shape(name, _its_own(settings), folder),
     )
-    for name, settings in city.provider_settings.items():
+    used = {spec.provider for spec in declared(city.desired) if not is_local(spec.provider)}
+    for name in sorted({*city.provider_settings, *used}):
         if name in SHIPPED:
-            provider_class(name).check_settings(_its_own(settings))
+            settings = _its_own(city.provider_settings.get(name, {}))
+            provider_class(name).check_settings(settings, city.root)
     return city
 
 

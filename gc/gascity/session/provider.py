@@ -71,7 +71,10 @@ class SessionProvider(ABC):
 
     name: str
     is_local: bool = True
-    """Whether sessions run on this machine, with its files, its programs and its environment."""
+    """Whether sessions run on this machine, with its files, its programs and its environment.
+
+    Where they do not, what `observe` says of processes is left out: a pid is one of this machine.
+    """
     parallel: int = 32
     """How many sessions a controller starts here at once, and to how many it does other things."""
 
@@ -89,8 +92,23 @@ class SessionProvider(ABC):
         return ""
 
     @classmethod  # noqa: B027  most have none
-    def check_settings(cls, settings: Mapping[str, object]) -> None:
-        """Raise ConfigError for settings that make no sense; called when the config is read."""
+    def check_settings(cls, settings: Mapping[str, object], folder: str = "") -> None:
+        """Raise ConfigError for settings that make no sense; called when the config is read.
+
+        `folder` is the city's, for settings that name a file.
+        """
+
+    @classmethod
+    def shape(
+        cls,
+        settings: Mapping[str, object],  # noqa: ARG003  the default has nothing to tell
+        folder: str,  # noqa: ARG003  likewise
+    ) -> Mapping[str, str]:
+        """Return what the settings make of every session, by name: part of its fingerprint.
+
+        A session that was made with other ones has drifted. Raises ConfigError.
+        """
+        return {}
 
     def about(self) -> str:
         """Say in a few words what this works with and where, for `gc doctor`."""
@@ -106,7 +124,9 @@ class SessionProvider(ABC):
         Raises SessionExists when one of that name lives. What is left of one that ended is
         replaced: its metadata, its output and any process it left behind are gone first.
         Raises StartFailed, with the last output, when it cannot be brought up; nothing is left
-        running then. Raises StartPending where it cannot be yet and nothing is wrong with it. Of several concurrent starts of one name exactly one succeeds.
+        running then. Raises StartPending, and leaves the session as it is, where it cannot be
+        brought up yet and nothing is wrong with it: the next start, with the same GC_RUN, goes on
+        where this one stopped. Of several concurrent starts of one name exactly one succeeds.
         """
 
     @abstractmethod

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -282,3 +284,14 @@ def test_the_same_amount_in_two_ways() -> None:
     assert read_quantity("1024Mi") == read_quantity("1Gi")
     assert read_quantity("2000m") == read_quantity("2")
     assert read_quantity("1E") == read_quantity("1e18")
+
+
+def test_nothing_heavy_is_loaded_before_a_cluster_is_asked() -> None:
+    program = (
+        "import sys, gascity_kubernetes.pods, gascity_kubernetes.streams;"
+        "print({'kubernetes', 'urllib3', 'websocket', 'yaml', 'requests'} & set(sys.modules))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+
+    assert done.stdout == b"set()\n"
