@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gascity.errors import NotInstalled
+from gascity.errors import GascityError, NotInstalled
 from gascity_kubernetes.answers import doing, kind, problem
 from gascity_kubernetes.problems import ApiSilent
 from gascity_kubernetes.settings import Settings
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gascity_kubernetes.watches import Watch
 
 _RELOADED_AT_MOST_EVERY = 10.0
+_LOADED_WITHIN = 30.0
 _JSON = "application/json"
 
 
@@ -37,13 +38,14 @@ class Api:
     def __init__(self, settings: Settings) -> None:
         """Find out where the API is and who we are; asks nothing yet.
 
-        Raises ConfigError when that is not known, and NotInstalled without the client library.
+        Raises ConfigError when that is not known, NotInstalled without the client library, and
+        ApiSilent when what should tell who we are does not answer.
         """
         self.namespace = settings.namespace
         self.requests: Counter[str] = Counter()
         self._settings = settings
         self._lock = threading.Lock()
-        self._access = self._load()
+        self._access = self._load(_LOADED_WITHIN)
         self._loaded = time.monotonic()
 
     def about(self) -> str:
@@ -98,7 +100,7 @@ class Api:
         """
         from urllib3.exceptions import HTTPError  # noqa: PLC0415  only who asks a cluster has it
 
-        from gascity_kubernetes.exchange import send, silence  # noqa: PLC0415  as above
+        from gascity_kubernetes.exchange import read_all, send, silence  # noqa: PLC0415  as above
         from gascity_kubernetes.watches import Watch  # noqa: PLC0415  as above
 
         what = doing("GET", path).replace("listing", "watching", 1)
@@ -117,11 +119,10 @@ class Api:
                 )
                 if answer.status == 200:
                     return Watch(answer, access.host, what, idle=idle)
-                with answer:
-                    said = answer.read()
+                said = read_all(answer, deadline)
             except (HTTPError, OSError) as trouble:
                 raise silence(access.host, what, trouble, timeout) from trouble
-            if not (answer.status == 401 and may_reload and self._reload(access)):
+            if not (answer.status == 401 and may_reload and self._reload(access, deadline)):
                 break
         raise problem(access.host, what, answer.status, said)
 
@@ -148,7 +149,7 @@ class Api:
         deadline = time.monotonic() + timeout
         access = self._count("exec")
         found = open_stream(access, path, query, doing("GET", path), deadline=deadline)
-        if isinstance(found, tuple) and found[0] == 401 and self._reload(access):
+        if isinstance(found, tuple) and found[0] == 401 and self._reload(access, deadline):
             access = self._count("exec")
             found = open_stream(access, path, query, doing("GET", path), deadline=deadline)
         if isinstance(found, tuple):
@@ -189,7 +190,7 @@ class Api:
             )
             if 200 <= status < 300:
                 return said
-            if not (status == 401 and may_reload and self._reload(access)):
+            if not (status == 401 and may_reload and self._reload(access, deadline)):
                 break
         raise problem(access.host, what, status, said)
 
@@ -198,7 +199,7 @@ class Api:
             self.requests[kind_] += 1
             return self._access
 
-    def _reload(self, refused: Access) -> bool:
+    def _reload(self, refused: Access, deadline: float) -> bool:
         """Read the credentials anew after some were refused; tell whether to try again.
 
         That a request was refused (401) means that it was not done, so it may be sent again.
@@ -209,10 +210,15 @@ class Api:
             if time.monotonic() - self._loaded < _RELOADED_AT_MOST_EVERY:
                 return False
             self._loaded = time.monotonic()
-            self._access = self._load()
-            return True
+        try:
+            found = self._load(deadline - time.monotonic())
+        except GascityError:
+            return False  # that the old ones were refused is the news
+        with self._lock:
+            self._access = found
+        return True
 
-    def _load(self) -> Access:
+    def _load(self, timeout: float) -> Access:
         try:
             from gascity_kubernetes.credentials import load_access  # noqa: PLC0415  half a second
         except ImportError as missing:
@@ -220,4 +226,4 @@ class Api:
                 f"sessions on Kubernetes need the Python package {missing.name}",
                 hint="pip install 'gascity[kubernetes]'",
             ) from missing
-        return load_access(self._settings)
+        return load_access(self._settings, timeout=timeout)
