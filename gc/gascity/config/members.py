@@ -6,7 +6,7 @@ import os
 import posixpath
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from gascity.config.backends import Backend
@@ -39,7 +39,7 @@ LONGEST_COMMAND = 120_000  # bytes; Linux takes no word of more than 128 KiB on 
 
 @dataclass(frozen=True, slots=True)
 class CityFacts:
-    """What every agent of a city shares."""
+    """What every agent of a city shares; `shapes` is what the settings of each provider make."""
 
     name: str
     root: str
@@ -47,6 +47,7 @@ class CityFacts:
     env: Mapping[str, str]
     daemon: DaemonSettings
     suspended: bool
+    shapes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,9 @@ class _Member:
                 f"with its prompt the command is longer than {LONGEST_COMMAND} bytes",
                 "let the prompt point to a file the agent can read",
             )
-        extra = {"pool": entry.name} if entry.size > 1 else {}
+        extra = dict(self.city.shapes.get(entry.provider, {}))
+        if entry.size > 1:
+            extra["pool"] = entry.name
         return AgentSpec(
             name=self.agent,
             session=self.session,

@@ -38,6 +38,8 @@ if TYPE_CHECKING:  # pydantic is imported only where a city is read
 AUTO = "auto"
 Auto = str | Callable[[], str]  # what `auto` stands for; found out only where somebody wants it
 Locality = Callable[[str], bool]  # whether a provider's sessions run on this machine
+# What the settings of a provider, in the city of that folder, make of every session.
+Shape = Callable[[str, Mapping[str, object], str], Mapping[str, str]]
 MOST_AGENTS = 10_000
 
 
@@ -59,6 +61,7 @@ def resolve(
     known_providers: Collection[str],
     auto_provider: Auto,
     is_local: Locality,
+    shape: Shape,
     session_provider: str = "",
 ) -> City:
     """Return the city in the folder `root`, an absolute path, that `file` declares."""
@@ -83,6 +86,10 @@ def resolve(
         env=file.workspace.env,
         daemon=daemon,
         suspended=file.workspace.suspended,
+        shapes={
+            name: shape(name, file.session.settings.get(name, {}), root)
+            for name in {entry.provider for entry in entries}
+        },
     )
     declared = _declared(entries, facts, report)
     check_agreement(declared, report)

@@ -29,6 +29,7 @@ from gascity.session.registry import (
     is_local,
     make_provider,
     provider_class,
+    shape,
 )
 
 
@@ -49,10 +50,13 @@ def read_city(path: Path) -> City:
         auto_provider=cache(auto_provider),
         session_provider=chosen,
         is_local=is_local,
+        shape=lambda name, settings, folder: shape(name, _its_own(settings), folder),
     )
-    for name, settings in city.provider_settings.items():
+    used = {spec.provider for spec in declared(city.desired) if not is_local(spec.provider)}
+    for name in sorted({*city.provider_settings, *used}):
         if name in SHIPPED:
-            provider_class(name).check_settings(_its_own(settings))
+            settings = _its_own(city.provider_settings.get(name, {}))
+            provider_class(name).check_settings(settings, city.root)
     return city
 
 

@@ -92,8 +92,23 @@ class SessionProvider(ABC):
         return ""
 
     @classmethod  # noqa: B027  most have none
-    def check_settings(cls, settings: Mapping[str, object]) -> None:
-        """Raise ConfigError for settings that make no sense; called when the config is read."""
+    def check_settings(cls, settings: Mapping[str, object], folder: str = "") -> None:
+        """Raise ConfigError for settings that make no sense; called when the config is read.
+
+        `folder` is the city's, for settings that name a file.
+        """
+
+    @classmethod
+    def shape(
+        cls,
+        settings: Mapping[str, object],  # noqa: ARG003  the default has nothing to tell
+        folder: str,  # noqa: ARG003  likewise
+    ) -> Mapping[str, str]:
+        """Return what the settings make of every session, by name: part of its fingerprint.
+
+        A session that was made with other ones has drifted. Raises ConfigError.
+        """
+        return {}
 
     def about(self) -> str:
         """Say in a few words what this works with and where, for `gc doctor`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from gascity.errors import ConfigError, GascityError, NotInstalled
 from gascity.session.provider import CityContext, SessionProvider
@@ -73,6 +73,16 @@ def is_local(name: str) -> bool:
         return provider_class(name).is_local
     except GascityError:
         return True
+
+
+def shape(name: str, settings: Mapping[str, object], folder: str) -> Mapping[str, str]:
+    """Return what a provider's settings make of every session; nothing where that is not known."""
+    if name in PREFERRED:
+        return {}
+    try:
+        return provider_class(name).shape(settings, folder)
+    except GascityError:
+        return {}
 
 
 def make_provider(name: str, context: CityContext) -> SessionProvider:
