@@ -19,21 +19,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from gascity.core.observed import ProcessId
 from gascity.errors import ProviderUnavailable
-from gascity_tmux.wire import Block, Notice, Parser
+from gascity.session.tmux.problems import Lost, Silent
+from gascity.session.tmux.wire import Block
+from gascity_tmux.wire import Notice, Parser
 
 _LEFT = 0.001
-
-
-class Lost(ProviderUnavailable):
-    """The connection ended before the answer came: nobody knows what was done."""
-
-
-class Gone(Lost):
-    """There is no server any more, and nothing of what it held."""
-
-
-class Silent(ProviderUnavailable):
-    """No answer in time; nothing that was asked will be done later."""
 
 
 class _Request:

@@ -13,13 +13,14 @@ from gascity.errors import GascityError, SessionExists, StartFailed
 from gascity.session import kin
 from gascity.session.kin import Kin
 from gascity.session.provider import CityContext
-from gascity_tmux import create, layout, screen
-from gascity_tmux.connection import Gone, Lost
+from gascity.session.tmux import screen
+from gascity.session.tmux.problems import Gone, Lost
+from gascity.session.tmux.wire import Block, command
+from gascity_tmux import create, layout
 from gascity_tmux.create import Birth
 from gascity_tmux.panes import Pane
 from gascity_tmux.server import Server, scrub_lines
 from gascity_tmux.view import View
-from gascity_tmux.wire import Block, command
 
 _MADE = "gc-made"  # what tmux says between making a session and removing the one before
 LEFTOVERS = 5.0  # seconds for the killed processes of an ended session to vanish

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gascity.core.observed import Alive, Exited, Life, ProcessId
 from gascity.errors import ProviderUnavailable
-from gascity_tmux.wire import Block, command
+from gascity.session.tmux.wire import Block, command
 
 CITY, NAME, TOKEN = "@gc_city", "@gc_name", "@gc_token"
 OWNER = "@gc_owner"  # of the session: the city that made it

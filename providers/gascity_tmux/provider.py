@@ -23,9 +23,10 @@ from gascity.session import kin, overlay, processes
 from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
 from gascity.session.provider import CityContext, Receipt, SessionProvider
 from gascity.session.terminal import Terminal
+from gascity.session.tmux import keys, screen
+from gascity.session.tmux.wire import command
 from gascity.session.watch import SeenCallback, Watch
-from gascity_tmux import keys, layout, leftovers, meta, panes, screen
-from gascity_tmux.connection import Lost
+from gascity_tmux import layout, leftovers, meta, panes
 from gascity_tmux.ends import Ends
 from gascity_tmux.listeners import Listeners
 from gascity_tmux.making import Maker
@@ -33,13 +34,11 @@ from gascity_tmux.panes import Pane
 from gascity_tmux.program import OLDEST, version
 from gascity_tmux.server import Server, tell_hub
 from gascity_tmux.settings import Settings
-from gascity_tmux.terminal import TmuxTerminal, look_at
 from gascity_tmux.view import View
 from gascity_tmux.watching import TmuxWatch
-from gascity_tmux.wire import command
 
 if TYPE_CHECKING:
-    from gascity_tmux.talk import Talker
+    from gascity.session.tmux.talk import Talker
 
 
 class Provider(SessionProvider):
@@ -103,7 +102,7 @@ class Provider(SessionProvider):
             name,
             config,
             create=self._maker.create,
-            screen=self._screen,
+            screen=partial(screen.now, self._view),
             find=self._view.find,
             rules=self.context.screens.of(config.meta.get(BACKEND, ""), hints.ready_prompt_prefix),
             hold=partial(session_lock, self.context.state_dir, name),
@@ -221,13 +220,20 @@ class Provider(SessionProvider):
     def terminal(self, name: str) -> Terminal | None:
         """Return the session's terminal."""
         found = self._view.find(name, time.monotonic() + 5.0)
-        return None if found is None else TmuxTerminal(self._view, found)
+        if found is None:
+            return None
+        from gascity.session.tmux.terminal import TmuxTerminal  # noqa: PLC0415  as above
+
+        return TmuxTerminal(self._view, found)
 
     def screens(
         self, names: Sequence[str], *, since: float | None = None, timeout: float
     ) -> Mapping[str, Screen]:
         """Return what several sessions show, in two round trips."""
-        return look_at(self._view, names, since, time.monotonic() + timeout)
+        from gascity.session.tmux.terminal import look_at  # noqa: PLC0415  as above
+
+        deadline = time.monotonic() + timeout
+        return look_at(self._view, self._view.shown_since(names, since, deadline), deadline)
 
     def send_keys(self, name: str, keys_: Sequence[str], *, timeout: float) -> None:
         """Press keys."""
@@ -241,13 +247,7 @@ class Provider(SessionProvider):
 
     def peek(self, name: str, lines: int, *, timeout: float, colours: bool = False) -> str:
         """Return the last lines the session showed, also after it ended."""
-        deadline = time.monotonic() + timeout
-
-        def last_lines(pane: Pane) -> str | None:
-            ask = partial(self._view.ask, deadline=deadline, of=pane)
-            return screen.last_lines(ask, pane.id, lines, colours=colours)
-
-        return self._read(name, deadline, last_lines)
+        return screen.peek(self._view, name, lines, time.monotonic() + timeout, colours=colours)
 
     def previous_output(self, name: str, lines: int) -> str:
         """Return the last lines of the session that the last start replaced, once."""
@@ -276,7 +276,7 @@ class Provider(SessionProvider):
         found = self._view.find(name, deadline)
         if found is None:
             return None
-        return self._view.metadata([found], deadline).get(found.session, {}).get(key)
+        return self._view.stored(found, deadline).get(key)
 
     def remove_meta(self, name: str, key: str, *, timeout: float) -> None:
         """Forget a key."""
@@ -299,34 +299,11 @@ class Provider(SessionProvider):
 
     # --- how
 
-    def _talker(self) -> Talker:
+    def _talker(self) -> Talker[Pane]:
         """Return what talks by the rules of today: the city may have been read again."""
-        from gascity_tmux.talk import Talker  # noqa: PLC0415  who only looks needs none of it
+        from gascity.session.tmux.talk import Talker  # noqa: PLC0415  as above
 
         return Talker(self.context, self._view)
-
-    def _screen(self, name: str, deadline: float) -> str:
-        """Return what the session shows at this moment, without what scrolled away."""
-        return self._read(
-            name,
-            deadline,
-            lambda pane: screen.read(
-                self._view.ask(screen.now(pane.id), deadline=deadline, of=pane)
-            ),
-        )
-
-    def _read(self, name: str, deadline: float, read: Callable[[Pane], str | None]) -> str:
-        """Return what a session shows; the server may end while it is asked."""
-        while (found := self._view.find(name, deadline)) is not None:
-            try:
-                shown = read(found)
-            except Lost:
-                if time.monotonic() >= deadline:
-                    raise
-            else:
-                if shown is not None:
-                    return shown
-        raise SessionNotFound(f"there is no session {name}")
 
     def _change_meta(self, name: str, change: Callable[[str], str], timeout: float) -> bool:
         deadline = time.monotonic() + timeout

@@ -18,13 +18,15 @@ from collections.abc import Callable, Sequence
 from gascity.core.observed import ProcessId
 from gascity.errors import ProviderUnavailable
 from gascity.session import pids, processes
+from gascity.session.tmux.problems import Lost, Silent
+from gascity.session.tmux.wire import Block, command
 from gascity_tmux import layout, program
-from gascity_tmux.connection import Connection, Lost, Silent
+from gascity_tmux.connection import Connection
 from gascity_tmux.finding import HUB, Finder
 from gascity_tmux.introduction import Introduction
 from gascity_tmux.record import ServerRecord
 from gascity_tmux.settings import Settings
-from gascity_tmux.wire import Block, Notice, command
+from gascity_tmux.wire import Notice
 
 CONNECT = 10.0  # seconds at most, whatever the caller allows
 GOING = 1.0  # seconds for a server without sessions to be gone

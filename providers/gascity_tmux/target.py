@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 from gascity.core.model import SessionConfig
-from gascity.core.observed import DIALOGS, Exited, Life
+from gascity.core.observed import Exited, Life
 from gascity.screens.rules import Rules
 from gascity.session.delivery import Hold
 from gascity.session.provider import Receipt, SessionProvider
-from gascity.session.readiness import ScreenReadiness, Stand, record
+from gascity.session.readiness import Stand
 from gascity.session.target import LocalTarget
+from gascity.session.tmux.standing import Standing
 from gascity_tmux.panes import Pane
 
 
@@ -34,10 +36,9 @@ class TmuxTarget(LocalTarget):
         super().__init__(provider, name, config, create)
         self._screen = screen
         self._find = find
-        self._rules = rules
-        self._hold = hold
         self._greet = greet
-        self._readiness: ScreenReadiness | None = None
+        find_terminal = partial(provider.terminal, name)
+        self._standing = Standing(self, rules, config.hints, hold, find_terminal)
 
     def life(self, *, timeout: float) -> Life:
         """Tell whether its program runs; the server may end while it is asked."""
@@ -54,18 +55,5 @@ class TmuxTarget(LocalTarget):
         return self._greet(self._name, text, timeout=timeout, wait=wait)
 
     def stand(self, *, timeout: float) -> Stand:
-        """Read the screen by the backend's rules, and answer its dialogs."""
-        if not self._rules.rules:
-            return super().stand(timeout=timeout)
-        if self._readiness is None:
-            terminal = self._provider.terminal(self._name)
-            if terminal is None:
-                return Stand.NOT_YET
-            policies = self._rules.policies(self._config.hints.dialogs)
-            self._readiness = ScreenReadiness(terminal, self._rules, policies, self._hold)
-        answered = len(self._readiness.answers)
-        stand = self._readiness.stand(timeout=timeout)
-        if len(self._readiness.answers) > answered:
-            kept = "\n".join(record(*one) for one in self._readiness.answers)
-            self.set_meta(DIALOGS, kept, timeout=timeout)
-        return stand
+        """Read the screen, and answer the dialogs on it."""
+        return self._standing.stand(timeout=timeout)

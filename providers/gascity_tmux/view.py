@@ -14,11 +14,11 @@ from dataclasses import replace
 from gascity.core.observed import Alive, ProcessId, SessionState
 from gascity.errors import SessionNotFound
 from gascity.session import pids
-from gascity_tmux import layout, meta, panes
-from gascity_tmux.connection import Gone, Lost
+from gascity.session.tmux.problems import Gone, Lost
+from gascity.session.tmux.wire import Block, command
+from gascity_tmux import device, layout, meta, panes
 from gascity_tmux.panes import Pane
 from gascity_tmux.server import Server
-from gascity_tmux.wire import Block, command
 
 _LEAVING = "no current target"  # what tmux says when even our own session is gone
 UNSETTLED = 1.0  # seconds for tmux to hear how a program ended
@@ -100,6 +100,18 @@ class View:
             return None
         return panes.by_name(self.list(deadline, name)).get(name)
 
+    def shown_since(
+        self, names: Collection[str], since: float | None, deadline: float
+    ) -> Sequence[Pane]:
+        """Return the panes of these sessions that showed something since that time."""
+        wanted = set(names)
+        return [
+            pane
+            for pane in panes.by_name(self.list(deadline)).values()
+            # tmux counts whole seconds.
+            if pane.name in wanted and (since is None or pane.activity >= since - 1)
+        ]
+
     def has_seen(self, name: str) -> bool:
         """Tell whether there was such a session when all were looked at last."""
         return name in self._states
@@ -137,6 +149,20 @@ class View:
             with self._lock:
                 self._meta |= {p.session: known[p.session] for p in changed if p.session in known}
         return {session: stored for session, (_, stored) in known.items()}
+
+    def stored(self, pane: Pane, deadline: float) -> Mapping[str, str]:
+        """Return the metadata of one session; none when it was removed since it was found."""
+        return self.metadata([pane], deadline).get(pane.session, {})
+
+    def input_of(self, tty: str, deadline: float) -> tuple[bool, bool] | None:
+        """Look at a terminal, which takes no time; see the contract."""
+        del deadline
+        return device.input_of(tty)
+
+    def wink(self, tty: str, deadline: float) -> None:
+        """Make a terminal a row smaller for a moment; see the contract."""
+        del deadline
+        device.wink(tty)
 
     def ask(self, *lines: str, deadline: float, of: Pane | None) -> Sequence[Block]:
         """Have tmux answer lines about a pane that was there a moment ago, or about no number.

@@ -119,7 +119,8 @@ class SessionProvider(ABC):
         Raises SessionExists when one of that name lives. What is left of one that ended is
         replaced: its metadata, its output and any process it left behind are gone first.
         Raises StartFailed, with the last output, when it cannot be brought up; nothing is left
-        running then. Raises StartPending where it cannot be yet and nothing is wrong with it. Of several concurrent starts of one name exactly one succeeds.
+        running then. Raises StartPending where it cannot be yet and nothing is wrong with it.
+        Of several concurrent starts of one name exactly one succeeds.
         """
 
     @abstractmethod

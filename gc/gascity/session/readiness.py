@@ -105,6 +105,13 @@ def shows_prompt(screen: str, prefix: str) -> bool:
     return any(_plain(line).startswith(wanted) for line in screen.split("\n"))
 
 
+def stand_by_prompt(prefix: str, show: Callable[[], str]) -> Stand:
+    """Tell whether what is shown has the prompt; without one there is nothing to tell it by."""
+    if not prefix:
+        return Stand.UNKNOWN
+    return Stand.READY if shows_prompt(show(), prefix) else Stand.NOT_YET
+
+
 def _plain(text: str) -> str:
     return text.replace("\N{NO-BREAK SPACE}", " ").strip()
 

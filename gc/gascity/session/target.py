@@ -8,9 +8,8 @@ from gascity.core.model import SessionConfig
 from gascity.core.observed import Exited, Life
 from gascity.session.local import LocalFolder
 from gascity.session.provider import Receipt, SessionProvider
-from gascity.session.readiness import Stand, shows_prompt
-
-LINES = 120  # of output, in which the prompt is looked for
+from gascity.session.readiness import Stand, stand_by_prompt
+from gascity.session.startup import LINES
 
 
 class LocalTarget(LocalFolder):
@@ -45,10 +44,7 @@ class LocalTarget(LocalFolder):
     def stand(self, *, timeout: float) -> Stand:
         """Tell whether it has printed its prompt."""
         prefix = self._config.hints.ready_prompt_prefix
-        if not prefix:
-            return Stand.UNKNOWN
-        shown = self.peek(LINES, timeout=timeout)
-        return Stand.READY if shows_prompt(shown, prefix) else Stand.NOT_YET
+        return stand_by_prompt(prefix, lambda: self.peek(LINES, timeout=timeout))
 
     def nudge(self, text: str, *, wait: bool, timeout: float) -> Receipt:
         """Hand over a message."""

@@ -8,9 +8,9 @@ import pytest
 
 from gascity.core.observed import Alive, Exited, Life
 from gascity.errors import ProviderUnavailable
+from gascity.session.tmux.wire import Block
 from gascity_tmux import layout, meta, panes
 from gascity_tmux.program import read_version
-from gascity_tmux.wire import Block
 
 
 def line(*, dead: str = "0", status: str = "", signalled: str = "", title: str = "t") -> bytes:

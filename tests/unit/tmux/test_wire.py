@@ -1,45 +1,9 @@
-"""What goes over a control connection, and what comes back."""
+"""What comes back over a control connection."""
 
 from __future__ import annotations
 
-import pytest
-
-from gascity_tmux.wire import Block, Notice, Parser, command, quote
-
-
-@pytest.mark.parametrize(
-    "word", ["a", "set-option", "-t", "$1"[1:], "a=b", "/tmp/x", "@x", "a:0.1"]
-)
-def test_a_plain_word_stays_as_it_is(word: str) -> None:
-    assert quote(word) == word
-
-
-@pytest.mark.parametrize(
-    ("word", "quoted"),
-    [
-        ("", '""'),
-        (";", '";"'),
-        ("a b", '"a b"'),
-        ("=a:", '"=a:"'),
-        ("%if", '"%if"'),
-        ("~", '"\\~"'),
-        ("$HOME", '"\\$HOME"'),
-        ('"', '"\\""'),
-        ("\\", '"\\\\"'),
-        ("a\nb\r", '"a\\012b\\015"'),
-        ("\x1b\x7f", '"\\033\\177"'),
-        ("{", '"{"'),
-        ("#{pid}", '"#{pid}"'),
-        ("é☃", '"é☃"'),
-        ("\udcff", '"\\377"'),
-    ],
-)
-def test_what_the_parser_would_take_for_something_else_is_quoted(word: str, quoted: str) -> None:
-    assert quote(word) == quoted
-
-
-def test_a_command_is_its_words_with_blanks_between() -> None:
-    assert command("resize", "-x", 80, "a b") == 'resize -x 80 "a b"'
+from gascity.session.tmux.wire import Block
+from gascity_tmux.wire import Notice, Parser
 
 
 def test_an_answer_is_a_block() -> None:

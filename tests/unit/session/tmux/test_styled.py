@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gascity_tmux.styled import read_rows
+from gascity.session.tmux.styled import read_rows
 
 
 def read(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -10,7 +10,7 @@ import os
 import re
 
 from gascity.errors import NotSupported
-from gascity_tmux.wire import command
+from gascity.session.tmux.wire import command
 
 _NAMED = re.compile(
     r"(?:[CMS]-)*(?:Enter|Tab|BTab|Space|Escape|BSpace|Up|Down|Left|Right|Home|End|PageUp|PgUp|PPage"

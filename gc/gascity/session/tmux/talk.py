@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Generic
 
 from gascity.core.observed import BACKEND, PROMPT, STARTING
 from gascity.screens.rules import Rules
@@ -18,22 +19,21 @@ from gascity.session.delivery import AGAIN, NEEDED, QUIET, Hold, deliver_to_box
 from gascity.session.locks import SessionBusy, session_lock
 from gascity.session.provider import CityContext, Delivery, Receipt
 from gascity.session.text import message
+from gascity.session.tmux.contract import P, Tmux
+from gascity.session.tmux.lines import deliver_lines
+from gascity.session.tmux.problems import Lost
+from gascity.session.tmux.terminal import TmuxTerminal
 from gascity.session.unmarked import deliver_unmarked
-from gascity_tmux.connection import Lost
-from gascity_tmux.lines import deliver_lines
-from gascity_tmux.panes import Pane
-from gascity_tmux.terminal import TmuxTerminal
-from gascity_tmux.view import View
 
 TYPING = "somebody is typing there"
 
 
-class Talker:
-    """Delivers messages to the sessions of one city."""
+class Talker(Generic[P]):
+    """Delivers messages to the sessions of one server."""
 
-    def __init__(self, context: CityContext, view: View) -> None:
+    def __init__(self, context: CityContext, tmux: Tmux[P]) -> None:
         self.context = context
-        self._view = view
+        self._tmux = tmux
 
     def nudge(
         self,
@@ -52,11 +52,11 @@ class Talker:
         begun = time.monotonic()
         deadline = begun + timeout
         while True:
-            pane = self._view.find(name, deadline)
+            pane = self._tmux.find(name, deadline)
             if pane is None or not pane.alive:
                 return Receipt(Delivery.ABSENT)
             try:
-                stored = self._view.metadata([pane], deadline).get(pane.session, {})
+                stored = self._tmux.stored(pane, deadline)
             except Lost:  # nothing was typed yet: it can be asked again
                 if time.monotonic() >= deadline:
                     raise
@@ -71,7 +71,7 @@ class Talker:
 
     def _deliver(
         self,
-        pane: Pane,
+        pane: P,
         stored: Mapping[str, str],
         text: str,
         deadline: float,
@@ -88,7 +88,7 @@ class Talker:
                 time.sleep(AGAIN)  # nothing tells when somebody is done
                 receipt = self._without_rules(pane, message(text), rules, hold, deadline)
         return receipt or deliver_to_box(
-            TmuxTerminal(self._view, pane),
+            TmuxTerminal(self._tmux, pane),
             rules,
             text,
             hold=hold,
@@ -98,18 +98,18 @@ class Talker:
         )
 
     def _without_rules(
-        self, pane: Pane, words: str, rules: Rules, hold: Hold, deadline: float
+        self, pane: P, words: str, rules: Rules, hold: Hold, deadline: float
     ) -> Receipt | None:
         """Deliver to what reads lines, or to the line of the cursor; None where a box is known."""
         try:
             with hold(deadline - time.monotonic()):
                 if deadline - time.monotonic() < NEEDED / 2:
                     return Receipt(Delivery.REFUSED, "there was no time left to prove it", words)
-                terminal = TmuxTerminal(self._view, pane)
+                terminal = TmuxTerminal(self._tmux, pane)
                 screen = terminal.look(timeout=deadline - time.monotonic())
                 if screen.attached and screen.quiet < QUIET:
                     return Receipt(Delivery.REFUSED, TYPING, words)
-                receipt = deliver_lines(self._view, pane, words, deadline)
+                receipt = deliver_lines(self._tmux, pane, words, deadline)
                 if receipt is None and rules.box is None:
                     receipt = deliver_unmarked(terminal, words, deadline=deadline)
                 return receipt

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import struct
-import termios
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Generic
 
 from gascity.screens.screen import Screen
-from gascity.session.unread import unread
-from gascity_tmux import keys, lines, screen, styled
-from gascity_tmux.connection import Gone, Lost
-from gascity_tmux.panes import Pane, by_name
-from gascity_tmux.view import View
-from gascity_tmux.wire import Block, command
+from gascity.session.tmux import keys, screen, styled
+from gascity.session.tmux.contract import P, Tmux
+from gascity.session.tmux.problems import Gone, Lost
+from gascity.session.tmux.wire import Block, command
 
 GONE = Screen((), alive=False)
-_WINK = 0.05  # seconds for a program to see that its terminal changed its size
 _FIELDS = (
     "cursor_y",
     "cursor_x",
@@ -33,11 +28,11 @@ _FIELDS = (
 _FORMAT = "|".join(f"#{{{field}}}" for field in _FIELDS)
 
 
-class TmuxTerminal:
+class TmuxTerminal(Generic[P]):
     """The terminal of one pane; see the contract."""
 
-    def __init__(self, view: View, pane: Pane) -> None:
-        self._view = view
+    def __init__(self, tmux: Tmux[P], pane: P) -> None:
+        self._tmux = tmux
         self._pane = pane
 
     def look(self, *, timeout: float) -> Screen:
@@ -53,12 +48,13 @@ class TmuxTerminal:
                     raise
 
     def _look(self, deadline: float) -> Screen:
-        answered = self._view.ask(*_questions(self._pane, "-e"), deadline=deadline, of=self._pane)
-        seen = _screen(answered, styled.read_rows)
+        asked = _questions(self._pane.id, "-e")
+        answered = self._tmux.ask(*asked, deadline=deadline, of=self._pane)
+        seen = _screen(self._tmux, answered, styled.read_rows, deadline)
         if not seen.attached:
             return seen
         clients = command("list-clients", "-t", self._pane.session, "-F", "#{client_activity}")
-        return _with_quiet(seen, self._view.ask(clients, deadline=deadline, of=self._pane))
+        return _with_quiet(seen, self._tmux.ask(clients, deadline=deadline, of=self._pane))
 
     def press(self, keys_: Sequence[str], *, timeout: float) -> None:
         """Press keys."""
@@ -69,40 +65,51 @@ class TmuxTerminal:
         self._do(keys.paste_line(self._pane.id, text, keys.new_buffer()), timeout)
 
     def wake(self, *, timeout: float) -> None:
-        """Make the terminal a row smaller for a moment: some programs look only then.
-
-        tmux is not told, so that nobody else sees it.
-        """
-        with (
-            contextlib.suppress(OSError, Lost),
-            lines.opened(self._view, self._pane, time.monotonic() + timeout) as terminal,
-        ):
-            if terminal is None:
-                return
-            size = fcntl.ioctl(terminal, termios.TIOCGWINSZ, bytes(8))
-            height, *rest = struct.unpack("HHHH", size)
-            smaller = struct.pack("HHHH", max(height - 1, 1), *rest)
-            fcntl.ioctl(terminal, termios.TIOCSWINSZ, smaller)
-            time.sleep(_WINK)  # it has to notice
-            fcntl.ioctl(terminal, termios.TIOCSWINSZ, size)
+        """Make the terminal a row smaller for a moment: some programs look only then."""
+        deadline = time.monotonic() + timeout
+        with contextlib.suppress(Lost):
+            self._tmux.wink(tty_of(self._tmux, self._pane, deadline), deadline)
 
     def _do(self, line: str, timeout: float) -> None:
         with contextlib.suppress(Lost):  # what is gone takes no keys
-            self._view.do(line, time.monotonic() + timeout, of=self._pane)
+            self._tmux.do(line, time.monotonic() + timeout, of=self._pane)
+
+
+def look_at(tmux: Tmux[P], panes: Sequence[P], deadline: float) -> dict[str, Screen]:
+    """Return what several panes of one server show, by the names of their sessions."""
+    asked = [question for pane in panes for question in _questions(pane.id)]
+    answered = tmux.ask(*asked, deadline=deadline, of=panes[0]) if asked else ()
+    return {
+        pane.name: _screen(tmux, answered[2 * number : 2 * number + 2], _plain_rows, deadline)
+        for number, pane in enumerate(panes)
+    }
+
+
+def tty_of(tmux: Tmux[P], pane: P, deadline: float) -> str:
+    """Return the path of a pane's terminal; empty when it is closed.
+
+    The path of a closed one may be that of another by now.
+    """
+    asked = command("display-message", "-p", "-t", pane.id, "#{?pane_dead,,#{pane_tty}}")
+    answered = tmux.ask(asked, deadline=deadline, of=pane)
+    return answered[0].text if answered and answered[0].ok else ""
 
 
 Rows = tuple[str, ...]
 
 
-def _questions(pane: Pane, *options: str) -> tuple[str, str]:
+def _questions(pane: str, *options: str) -> tuple[str, str]:
     return (
-        command("display-message", "-p", "-t", pane.id, _FORMAT),
-        command("capture-pane", "-p", *options, "-t", pane.id),
+        command("display-message", "-p", "-t", pane, _FORMAT),
+        command("capture-pane", "-p", *options, "-t", pane),
     )
 
 
 def _screen(
-    answered: Sequence[Block], read_rows: Callable[[Sequence[bytes]], tuple[Rows, Rows]]
+    tmux: Tmux[P],
+    answered: Sequence[Block],
+    read_rows: Callable[[Sequence[bytes]], tuple[Rows, Rows]],
+    deadline: float,
 ) -> Screen:
     """Return the screen in an answer; one that is gone when the pane is."""
     if len(answered) < 2 or not (answered[0].ok and answered[1].ok):
@@ -112,7 +119,8 @@ def _screen(
         return GONE
     row, column, dead, mode, attached, drawn, tty, title = fields
     rows, typed = read_rows(answered[1].lines)
-    reads_lines, unread_ = _input(tty)
+    told = tmux.input_of(tty, deadline) if dead != "1" else None
+    reads_lines, unread = told or (False, False)
     return Screen(
         rows,
         title=title,
@@ -122,36 +130,9 @@ def _screen(
         scrolled=mode not in ("", "0"),
         drawn_at=float(drawn) if drawn else None,
         reads_lines=reads_lines,
-        unread=unread_,
+        unread=unread,
         typed=typed,
     )
-
-
-def _input(path: str) -> tuple[bool, bool]:
-    """Tell whether a terminal hands on whole lines, and whether it holds some input."""
-    with lines.opened_path(path) as terminal:
-        if terminal is None:
-            return False, False
-        return lines.reads_lines(terminal), bool(unread(terminal))
-
-
-def look_at(
-    view: View, names: Sequence[str], since: float | None, deadline: float
-) -> dict[str, Screen]:
-    """Return what several sessions show: one round trip to find them, one for their screens."""
-    wanted = set(names)
-    found = [
-        pane
-        for pane in by_name(view.list(deadline)).values()
-        # tmux counts whole seconds.
-        if pane.name in wanted and (since is None or pane.activity >= since - 1)
-    ]
-    asked = [question for pane in found for question in _questions(pane)]
-    answered = view.ask(*asked, deadline=deadline, of=found[0]) if asked else ()
-    return {
-        pane.name: _screen(answered[2 * number : 2 * number + 2], _plain_rows)
-        for number, pane in enumerate(found)
-    }
 
 
 def _plain_rows(lines: Sequence[bytes]) -> tuple[Rows, Rows]:

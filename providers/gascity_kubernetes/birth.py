@@ -1,0 +1,216 @@
+"""Making the pod of a session, or going on with one that an earlier start left behind.
+
+A pod that waits for a node or an image is nobody's failure: it is left as it is, and the next start
+goes on where this one stopped, unless the pod would be another by now.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import secrets
+import time
+from collections.abc import Callable
+
+from gascity.core.model import SessionConfig
+from gascity.errors import (
+    ProviderUnavailable,
+    SessionExists,
+    StartFailed,
+    StartPending,
+    StopTimedOut,
+)
+from gascity_kubernetes import entry, manifest, names, state
+from gascity_kubernetes.api import Api
+from gascity_kubernetes.hands import Hands
+from gascity_kubernetes.manifest import City
+from gascity_kubernetes.pods import Pods
+from gascity_kubernetes.problems import Absent, ApiRefused, ApiSilent, Forbidden, Taken
+from gascity_kubernetes.settings import Settings
+from gascity_kubernetes.state import Pod
+
+SHARE = 0.5  # of a start's time that may be spent waiting for the pod: the rest is for the agent
+QUOTA = "exceeded quota"
+MERGE = "application/merge-patch+json"
+SOON = 0.05
+Check = Callable[[Pod | None], bool]
+
+
+class Births:
+    """Makes and removes pods, for one city."""
+
+    def __init__(self, city: City, settings: Settings, api: Api, pods: Pods, hands: Hands) -> None:
+        self._city = city
+        self._settings = settings
+        self._api = api
+        self._pods = pods
+        self._hands = hands
+
+    def pod_of(self, session: str, deadline: float) -> Pod | None:
+        """Return the pod of a session as it is at this moment, if there is one."""
+        path = self._api.pod_path(names.pod_name(self._city.id, session))
+        try:
+            found = self._api.request("GET", path, timeout=_left(deadline))
+        except Absent:
+            return None
+        if state.session_of(found) != session or state.owner(found) != self._city.id:
+            return None
+        self._pods.put(found)
+        return found
+
+    def prepare(self, session: str, config: SessionConfig, *, deadline: float) -> Pod:
+        """Return a pod that is up and waits for its agent.
+
+        Raises SessionExists, StartFailed when it cannot be, and StartPending when it cannot be yet.
+        """
+        until = time.monotonic() + (deadline - time.monotonic()) * SHARE
+        wanted = manifest.pod(session, config, self._city, self._settings, secrets.token_hex(8))
+        found = self.pod_of(session, deadline)
+        if found is not None:
+            if _is_taken(found):
+                raise SessionExists(f"session {session} exists already")
+            if not self._can_go_on(found, wanted, until):
+                self.remove(found, grace=0.0, deadline=until)
+                found = None
+        pod = self._take_up(found, wanted, until) if found is not None else None
+        return self._await(pod or self._create(session, wanted, until), session, until)
+
+    def remove(self, pod: Pod, *, grace: float, deadline: float) -> None:
+        """Delete a pod and return when it is gone. Raises StopTimedOut.
+
+        A pod deleted without grace is forgotten before its processes are known to be gone, so that
+        is done only once they are: the node takes its time to tidy up.
+        """
+        name, uid = str(pod["metadata"]["name"]), state.uid(pod)
+        now: Pod | None = pod
+        if not state.has_ended(pod):
+            self._delete(pod, max(1, math.ceil(grace)), deadline)
+            now = self._until(
+                name,
+                lambda one: one is None or _is_gone(one, uid) or state.has_ended(one),
+                deadline,
+            )
+        if not _is_gone(now, uid):
+            self._delete(pod, 0, deadline)
+            self._until(name, lambda one: _is_gone(one, uid), deadline)
+
+    def _delete(self, pod: Pod, grace: int, deadline: float) -> None:
+        body = {"gracePeriodSeconds": grace, "preconditions": {"uid": state.uid(pod)}}
+        path = self._api.pod_path(str(pod["metadata"]["name"]))
+        with contextlib.suppress(Absent, Taken):  # it is gone, or another is in its place
+            self._api.request("DELETE", path, body=body, timeout=_left(deadline))
+
+    def _until(self, name: str, check: Check, deadline: float) -> Pod | None:
+        try:
+            return self._pods.until(name, check, deadline=deadline)
+        except TimeoutError as problem:
+            raise StopTimedOut(
+                f"pod {name} is still there", hint=f"`kubectl describe pod {name}` tells why"
+            ) from problem
+
+    def patch(self, pod: Pod, annotations: dict[str, str | None], *, timeout: float) -> Pod | None:
+        """Change annotations of this very pod; None when it is gone."""
+        name = str(pod["metadata"]["name"])
+        body = {"metadata": {"uid": state.uid(pod), "annotations": annotations}}
+        try:
+            changed = self._api.request(
+                "PATCH", self._api.pod_path(name), body=body, content_type=MERGE, timeout=timeout
+            )
+        except (Absent, Taken):
+            return None
+        self._pods.put(changed)
+        return changed
+
+    def _create(self, session: str, wanted: Pod, until: float) -> Pod:
+        try:
+            made = self._api.request(
+                "POST", self._api.pod_path(), body=wanted, timeout=_left(until)
+            )
+        except Taken as problem:
+            raise SessionExists(f"session {session} exists already") from problem
+        except Forbidden as problem:
+            kind = StartPending if QUOTA in problem.message else StartFailed
+            raise kind(problem.message, hint=problem.hint) from problem
+        except ApiRefused as problem:
+            raise StartFailed(f"the pod of {session} is refused: {problem.message}") from problem
+        self._pods.put(made)
+        return made
+
+    def _can_go_on(self, found: Pod, wanted: Pod, until: float) -> bool:
+        """Tell whether a pod that was left behind is still what is wanted, and untouched."""
+        if state.is_over(found) or state.is_going(found):
+            return False
+        if manifest.spec_of(found) != manifest.spec_of(wanted):
+            return False
+        if not state.is_reachable(found):
+            return True
+        hand = self._hands.of(found, deadline=until)
+        return hand.run(f"[ ! -e {entry.BEGUN} ]", deadline=until).status == 0
+
+    def _take_up(self, found: Pod, wanted: Pod, until: float) -> Pod | None:
+        """Give a pod that was left behind the metadata of the start that goes on with it."""
+        old = {names.META + key: None for key in state.meta(found)}
+        new = dict(wanted["metadata"]["annotations"])
+        new.pop(names.TOKEN, None)
+        return self.patch(found, {**old, **new}, timeout=_left(until))
+
+    def _await(self, pod: Pod, session: str, until: float) -> Pod:
+        """Wait until the first process of a pod is ready."""
+        name, uid = str(pod["metadata"]["name"]), state.uid(pod)
+
+        def is_decided(now: Pod | None) -> bool:
+            return (
+                now is None
+                or state.uid(now) != uid
+                or state.is_reachable(now)
+                or state.is_over(now)
+                or state.is_going(now)
+            )
+
+        try:
+            now = self._pods.until(name, is_decided, deadline=until)
+        except TimeoutError as problem:
+            last = self._pods.get(name, deadline=time.monotonic() + 1.0)
+            why = state.why_pending(last or pod)
+            raise StartPending(f"its pod is pending: {why}") from problem
+        if now is None or state.uid(now) != uid or state.is_going(now):
+            raise StartFailed(f"session {session} was stopped while it started")
+        if state.is_over(now):
+            raise self._failed(now, session)
+        self._await_first_process(now, session, until)
+        return now
+
+    def _await_first_process(self, pod: Pod, session: str, until: float) -> None:
+        asked = f"[ -e {entry.WAITING} ]"
+        while True:
+            try:
+                if self._hands.of(pod, deadline=until).run(asked, deadline=until).status == 0:
+                    return
+            except ProviderUnavailable:
+                now = self.pod_of(session, until)
+                if now is not None and state.is_over(now):
+                    raise self._failed(now, session) from None
+                if time.monotonic() >= until:
+                    raise
+            if time.monotonic() >= until:
+                raise ApiSilent(f"the first process of the pod of {session} is not up")
+            time.sleep(SOON)  # nothing tells when a process has made a file
+
+    def _failed(self, pod: Pod, session: str) -> StartFailed:
+        said = state.session_state(pod, time.time()).life
+        return StartFailed(
+            f"the pod of {session} {said} before its agent was started",
+            output=state.last_words(pod),
+        )
+
+
+def _is_taken(pod: Pod) -> bool:
+    return state.is_staged(pod) and not state.is_over(pod) and not state.is_going(pod)
+
+
+def _is_gone(pod: Pod | None, uid: str) -> bool:
+    return pod is None or state.uid(pod) != uid
+
+
+def _left(deadline: float) -> float:
+    return max(deadline - time.monotonic(), 0.01)

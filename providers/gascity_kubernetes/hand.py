@@ -1,0 +1,154 @@
+"""A hand inside a pod: one shell over exec that does what it is told, one thing after the other.
+
+The shell reads commands from its input. Each is followed by a fence that says how it ended and
+cannot be mistaken for output. tmux is spoken to by plain clients which read their commands from
+their input, so that nothing of a message or of an environment stands in an argument list.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gascity.session.tmux.problems import Lost
+from gascity.session.tmux.wire import Block
+from gascity_kubernetes import entry
+from gascity_kubernetes.problems import ApiSilent
+from gascity_kubernetes.streams import Stream, StreamEnded
+
+MOST = 64 * 1024 * 1024  # bytes of one answer; a shell that says more has gone mad
+
+
+class HandLost(Lost):
+    """The shell went away before it answered: nobody knows what was done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a command ended, and what it printed."""
+
+    status: int
+    output: bytes
+
+    @property
+    def text(self) -> str:
+        """What it printed, as text."""
+        return self.output.decode(errors="replace")
+
+
+class Hand:
+    """One shell in one pod. Thread-safe: who comes second waits for its turn."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+        self._fence = f"gc-fence-{os.urandom(8).hex()}"
+        self._count = 0
+        self._rest = b""
+        self.is_lost = False
+        self.used_at = time.monotonic()
+
+    def run(self, script: str, *, deadline: float) -> Done:
+        """Do a piece of shell script; it must be whole, and gets no input.
+
+        Raises HandLost when the shell goes away, and ApiSilent when it does not answer in time;
+        then the hand is of no more use.
+        """
+        if not self._lock.acquire(timeout=max(deadline - time.monotonic(), 0.001)):
+            raise ApiSilent("the pod's shell is busy with something else")
+        try:
+            return self._run(script, deadline)
+        except BaseException:
+            self.is_lost = True
+            self._stream.close()
+            raise
+        finally:
+            self.used_at = time.monotonic()
+            self._lock.release()
+
+    def ask(self, lines: Sequence[str], *, deadline: float) -> list[Block]:
+        """Have tmux do lines of commands; return one block for each.
+
+        A line that fails does not keep the next from being done.
+        """
+        if not lines:
+            return []
+        token = os.urandom(8).hex()
+        asked = []
+        for number, line in enumerate(lines):
+            asked += [f"{line} ; {_say(token, number, 'ok')}", _say(token, number, "end")]
+        # No line of ours can be this one.
+        text = "\n".join([*asked, ""])
+        script = f"tmux -u -S {entry.SOCKET} source-file - 2>&1 <<'{token}'\n{text}{token}"
+        done = self.run(script, deadline=deadline)
+        return _blocks(done.output, token, len(lines))
+
+    def close(self) -> None:
+        """Let go. What runs in the pod is not touched."""
+        self.is_lost = True
+        self._stream.close()
+
+    def _run(self, script: str, deadline: float) -> Done:
+        if self.is_lost:
+            raise HandLost("the pod's shell has ended")
+        self._count += 1
+        fence = f"{self._fence}-{self._count}"
+        whole = f"{{ {script}\n}} </dev/null\nprintf '\\n%s %s\\n' {fence} $?\n"
+        try:
+            self._stream.write(whole.encode("utf-8", "surrogateescape"))
+        except StreamEnded as problem:
+            raise HandLost(f"the pod's shell has ended: {problem}") from problem
+        end = b"\n" + fence.encode() + b" "
+        found = bytearray(self._rest)
+        looked = 0
+        while True:
+            at = found.find(end, max(looked - len(end), 0))
+            if at >= 0 and (stop := found.find(b"\n", at + len(end))) >= 0:
+                self._rest = bytes(found[stop + 1 :])
+                return Done(int(found[at + len(end) : stop]), bytes(found[:at]))
+            looked = len(found)
+            found += self._more(deadline)
+            if len(found) > MOST:
+                raise HandLost("the pod's shell does not stop talking")
+
+    def _more(self, deadline: float) -> bytes:
+        try:
+            heard = self._stream.read(max(deadline - time.monotonic(), 0.001))
+        except TimeoutError as problem:
+            raise ApiSilent("the pod's shell did not answer in time") from problem
+        if heard is None:
+            raise HandLost("the pod's shell has ended")
+        return heard[1]
+
+
+def quote(text: str) -> str:
+    """Return a text as one word of a shell."""
+    return shlex.quote(text)
+
+
+def _say(token: str, number: int, word: str) -> str:
+    return f"display-message -p {token}-{number}-{word}"
+
+
+def _blocks(output: bytes, token: str, count: int) -> list[Block]:
+    """Return what was printed between the marks; a line without its first mark went wrong."""
+    lines = output.split(b"\n")
+    blocks: list[Block] = []
+    said: list[bytes] = []
+    is_ok = False
+    for line in lines:
+        if line == f"{token}-{len(blocks)}-ok".encode():
+            is_ok = True
+        elif line == f"{token}-{len(blocks)}-end".encode():
+            blocks.append(Block(ok=is_ok, lines=tuple(said)))
+            said, is_ok = [], False
+        else:
+            said.append(line)
+    why = tuple(line for line in said if line)
+    # tmux tells of what went wrong when it is done with everything.
+    blocks = [block if block.ok or block.lines else Block(ok=False, lines=why) for block in blocks]
+    return blocks + [Block(ok=False, lines=why)] * (count - len(blocks))

@@ -1,0 +1,145 @@
+"""What is done inside a pod that runs: files put in place, processes looked at, flags laid out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gascity.core.observed import Alive, Exited, Life
+from gascity.errors import ProviderError, SessionNotFound
+from gascity.session import processes
+from gascity_kubernetes import entry, staging, state
+from gascity_kubernetes.api import Api
+from gascity_kubernetes.birth import Births
+from gascity_kubernetes.hand import Hand, quote
+from gascity_kubernetes.hands import Hands
+from gascity_kubernetes.pods import Pods
+from gascity_kubernetes.state import CONTAINER, Pod
+from gascity_kubernetes.streams import StreamEnded
+
+# One program reads it all: the kernel's word on every process, and its arguments.
+_TABLE = (
+    f"tmux -S {entry.SOCKET} display-message -p -t {entry.PANE} '#{{pane_pid}}'; "
+    "head -v -c 4096 /proc/[0-9]*/stat /proc/[0-9]*/cmdline 2>/dev/null; :"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """The inside of a city's pods."""
+
+    api: Api
+    pods: Pods
+    hands: Hands
+    births: Births
+
+    def hand(self, pod: Pod, *, deadline: float) -> Hand:
+        """Return the hand that is kept in a pod."""
+        return self.hands.of(pod, deadline=deadline)
+
+    def open(self, pod: Pod, *, deadline: float) -> Hand:
+        """Return one more hand in a pod, for something that may take long; the caller closes it."""
+        return self.hands.open(pod, deadline=deadline)
+
+    def place(
+        self,
+        pod: Pod,
+        src: str,
+        rel_dst: str,
+        *,
+        overwrite: bool,
+        timeout: float,
+        work_dir: str = "",
+    ) -> None:
+        """Copy a file, or a folder's content, into the work folder of a pod, or into another.
+
+        Raises OSError when the source cannot be read, ProviderError when it cannot be placed.
+        """
+        deadline = time.monotonic() + timeout
+        work = work_dir or state.work_dir(pod)
+        rel_dst = staging.check(rel_dst, work)
+        archive, size, name = staging.pack(src)
+        with archive:
+            words = staging.unpack_words(work, rel_dst, name, size, overwrite=overwrite)
+            stream = self.api.open_stream(
+                str(pod["metadata"]["name"]), CONTAINER, words, stdin=True, timeout=timeout
+            )
+            said = b""
+            try:
+                for piece in staging.pieces(archive):
+                    stream.write(piece)
+                while (heard := stream.read(max(deadline - time.monotonic(), 0.01))) is not None:
+                    said += heard[1]
+            except StreamEnded:
+                pass  # its status tells
+            except TimeoutError as problem:
+                raise ProviderError(f"{src} was not copied in time") from problem
+            finally:
+                stream.close()
+        if stream.status != 0:
+            why = said.decode(errors="replace").strip() or stream.failure or "it was cut off"
+            raise ProviderError(f"{src} was not copied: {why.splitlines()[-1]}")
+
+    def mark(self, pod: Pod, annotations: Mapping[str, str], *, timeout: float) -> None:
+        """Set annotations of this very pod. Raises SessionNotFound."""
+        if self.births.patch(pod, dict(annotations), timeout=timeout) is None:
+            raise SessionNotFound(f"there is no session {state.session_of(pod)}")
+
+    def mirror(self, pod: Pod, key: str, value: str | None, *, deadline: float) -> None:
+        """Lay a key of metadata out for the agent inside, or take it away."""
+        path = f"{entry.HOME}/meta/{key}"
+        script = f"rm -f {path}"
+        if value is not None:
+            script = f"printf %s {quote(value)} >{path}.new && mv {path}.new {path}"
+        self.hand(pod, deadline=deadline).run(script, deadline=deadline)
+
+    def end_of(self, pod: Pod, *, deadline: float) -> Life:
+        """Return how a pod's agent ended, once the API knows it; what the API says till then."""
+        name, uid = str(pod["metadata"]["name"]), state.uid(pod)
+
+        def is_over(now: Pod | None) -> bool:
+            return now is None or state.uid(now) != uid or state.is_over(now)
+
+        try:
+            now = self.pods.until(name, is_over, deadline=deadline)
+        except TimeoutError:
+            return Alive()
+        if now is None or state.uid(now) != uid:
+            return Exited()
+        return state.session_state(now, time.time()).life
+
+    def programs(self, pod: Pod, *, deadline: float) -> set[str]:
+        """Return the names of the programs that run in the agent's process tree."""
+        done = self.hand(pod, deadline=deadline).run(_TABLE, deadline=deadline)
+        return programs_in(done.output)
+
+
+def programs_in(table: bytes) -> set[str]:
+    """Return the names of what runs below the pane, in what `head -v` said of /proc."""
+    first, _, rest = table.partition(b"\n")
+    parents: dict[int, int] = {}
+    comms: dict[int, str] = {}
+    words: dict[int, list[str]] = {}
+    for section in rest.split(b"==> /proc/")[1:]:
+        where, _, content = section.partition(b" <==\n")
+        pid, _, kind = where.partition(b"/")
+        if not pid.isdigit():
+            continue
+        if kind == b"stat":
+            # The name may hold anything; it stands in the outermost brackets.
+            name, _, fields = content.partition(b"(")[2].rpartition(b")")
+            status = fields.split()
+            if len(status) > 1 and status[0] != b"Z":
+                parents[int(pid)] = int(status[1])
+                comms[int(pid)] = name.decode(errors="replace")
+        else:
+            cut = content.removesuffix(b"\n").split(b"\0")
+            words[int(pid)] = [word.decode(errors="replace") for word in cut if word]
+    found: set[str] = set()
+    waiting = [int(first)] if first.strip().isdigit() and int(first) in parents else []
+    while waiting:
+        pid_ = waiting.pop()
+        found |= processes.names_of(comms[pid_], "", words.get(pid_, []))
+        waiting += [child for child, parent in parents.items() if parent == pid_]
+    return found

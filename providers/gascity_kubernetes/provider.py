@@ -1,0 +1,377 @@
+"""The session provider `kubernetes`: one pod per agent, which runs in a tmux inside it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from gascity.core.model import SessionConfig
+from gascity.core.observed import BACKEND, Alive, SessionState, Standing
+from gascity.errors import (
+    ProviderError,
+    SessionExists,
+    SessionNotFound,
+    StartFailed,
+)
+from gascity.screens.screen import Screen
+from gascity.session import processes
+from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
+from gascity.session.provider import CityContext, Receipt, SessionProvider
+from gascity.session.terminal import Terminal
+from gascity.session.tmux import keys, screen
+from gascity.session.tmux.problems import Gone, Lost
+from gascity.session.tmux.wire import command
+from gascity.session.watch import SeenCallback, Watch
+from gascity_kubernetes import entry, names, state
+from gascity_kubernetes.cluster import Cluster
+from gascity_kubernetes.settings import Settings
+from gascity_kubernetes.state import Pod
+from gascity_kubernetes.watching import PodWatch
+
+TOGETHER = 16  # pods that are looked into at once
+ENDING = 1.0  # seconds for what a dying pod is asked
+DISCARD = 10.0  # seconds to remove the pod of a start that failed
+
+
+class Provider(SessionProvider):
+    """Sessions in pods."""
+
+    name = "kubernetes"
+    is_local = False
+    keeps_previous_output = True
+
+    def __init__(self, context: CityContext) -> None:
+        super().__init__(context)
+        folder = os.path.dirname(os.path.abspath(context.state_dir))
+        self.settings = Settings.read(context.settings, os.environ, folder=folder)
+        self._lock = threading.Lock()
+        self._made: Cluster | None = None
+        self._words: dict[str, str] = {}
+
+    @classmethod
+    def unavailable(cls) -> str:
+        """Say why Kubernetes cannot be used here."""
+        if importlib.util.find_spec("kubernetes") is None:
+            return (
+                "the Python package kubernetes is not installed: pip install 'gascity[kubernetes]'"
+            )
+        return ""
+
+    @classmethod
+    def check_settings(cls, settings: Mapping[str, object]) -> None:
+        """Refuse a table `[session.kubernetes]` that makes no sense."""
+        Settings.read(settings, os.environ).check_image()
+
+    def about(self) -> str:
+        """Say which cluster it is."""
+        return self._cluster.api.about()
+
+    def close(self) -> None:
+        """Let go of connections. Sessions are not touched."""
+        if self._made is not None:
+            self._made.close()
+
+    @property
+    def _cluster(self) -> Cluster:
+        """The cluster, met when it is first needed: that costs half a second."""
+        with self._lock:
+            if self._made is None:
+                self._made = Cluster(self.context, self.settings)
+            return self._made
+
+    # --- life
+
+    def start(self, name: str, config: SessionConfig, *, timeout: float) -> None:
+        """Bring a session up; see the contract."""
+        from gascity.session.startup import bring_up  # noqa: PLC0415  who only looks needs none
+        from gascity_kubernetes.target import PodTarget  # noqa: PLC0415  likewise
+
+        deadline = time.monotonic() + timeout
+        cluster = self._cluster
+        with self._lock:
+            self._words.pop(name, None)
+        try:
+            with session_lock(self.context.state_dir, name, AT_ONCE, purpose="start"):
+                self._keep_words(name, deadline)
+                pod = cluster.births.prepare(name, config, deadline=deadline)
+                prompt = config.hints.ready_prompt_prefix
+                target = PodTarget(
+                    self,
+                    name,
+                    config,
+                    pod,
+                    cluster.inside,
+                    self.settings,
+                    rules=self.context.screens.of(config.meta.get(BACKEND, ""), prompt),
+                    hold=partial(session_lock, self.context.state_dir, name),
+                    greet=partial(self._nudge, inside=True),
+                    home=cluster.city.path,
+                )
+                try:
+                    bring_up(name, config, target, timeout=deadline - time.monotonic())
+                except StartFailed:
+                    cluster.births.remove(pod, grace=0.0, deadline=time.monotonic() + DISCARD)
+                    raise
+        except SessionBusy as problem:
+            raise SessionExists(f"session {name} is being started by someone else") from problem
+
+    def stop(self, name: str, *, grace: float, timeout: float) -> None:
+        """Delete the pod with grace, and return when it is gone; see the contract."""
+        deadline = time.monotonic() + timeout
+        pod = self._pod(name, deadline)
+        if pod is not None:
+            self._cluster.births.remove(pod, grace=grace, deadline=deadline)
+
+    def interrupt(self, name: str, *, timeout: float) -> None:
+        """Press Ctrl-C."""
+        self.send_keys(name, ["C-c"], timeout=timeout)
+
+    # --- questions
+
+    def observe(self, *, timeout: float) -> Mapping[str, SessionState]:
+        """Return every session: from one list, or from the watch that followed it."""
+        now = time.time()
+        cluster = self._cluster
+        pods = cluster.known(time.monotonic() + timeout)
+        return {
+            found.name: cluster.pulse.felt(found, pod)
+            for pod in pods
+            if (found := state.session_state(pod, now)).name
+        }
+
+    def watch(
+        self,
+        wake: Callable[[], None],
+        *,
+        seen: SeenCallback | None = None,
+        interval: float = 1.0,
+    ) -> Watch:
+        """Call `wake` whenever a pod changed, or the API is lost or back."""
+        del seen, interval
+        return PodWatch(self._cluster, wake)
+
+    def is_running(self, name: str, *, timeout: float) -> bool:
+        """Tell whether the pod is up and its agent lives."""
+        pod = self._pod(name, time.monotonic() + timeout)
+        return pod is not None and _runs(pod)
+
+    def process_alive(self, name: str, wanted: Sequence[str], *, timeout: float) -> bool:
+        """Tell whether one of the names lives in the agent's process tree."""
+        deadline = time.monotonic() + timeout
+        pod = self._pod(name, deadline)
+        if pod is None or not _runs(pod):
+            return False
+        return not wanted or self._has_program(pod, wanted, deadline)
+
+    def processes_alive(
+        self, wanted: Mapping[str, Sequence[str]], *, timeout: float
+    ) -> Mapping[str, bool]:
+        """Answer for several sessions, side by side."""
+        deadline = time.monotonic() + timeout
+        pods = {state.session_of(pod): pod for pod in self._cluster.known(deadline) if _runs(pod)}
+
+        def is_alive(name: str) -> bool:
+            pod, looked_for = pods.get(name), wanted[name]
+            return pod is not None and (
+                not looked_for or self._has_program(pod, looked_for, deadline)
+            )
+
+        with ThreadPoolExecutor(TOGETHER) as pool:
+            return dict(zip(wanted, pool.map(is_alive, wanted), strict=True))
+
+    def list_running(self, prefix: str, *, timeout: float) -> list[str]:
+        """Return the sorted names of the sessions that run."""
+        pods = self._cluster.listed(time.monotonic() + timeout)
+        running = (state.session_of(pod) for pod in pods if _runs(pod))
+        return sorted(name for name in running if name.startswith(prefix))
+
+    def last_activity(self, name: str, *, timeout: float) -> float | None:
+        """Return when the session last showed something."""
+        deadline = time.monotonic() + timeout
+        pod = self._pod(name, deadline)
+        if pod is None or not _runs(pod):
+            return None
+        try:
+            return self._cluster.pulse.take(pod, deadline=deadline).activity
+        except (Lost, SessionNotFound):
+            return None
+
+    # --- talk
+
+    def attach(self, name: str, *, read_only: bool = False) -> int:
+        """Give the caller's terminal to the session until it detaches."""
+        pod = self._pod(name, time.monotonic() + 5.0)
+        if pod is None or not _runs(pod):
+            raise SessionNotFound(f"there is no session {name} that runs")
+        from gascity_kubernetes.attach import attach  # noqa: PLC0415  rarely needed
+
+        return attach(self._cluster.api, pod, read_only=read_only)
+
+    def nudge(
+        self, name: str, text: str, *, timeout: float, wait: bool = False, raw: bool = False
+    ) -> Receipt:
+        """Paste the text, press Enter, and tell whether the program took it."""
+        return self._nudge(name, text, timeout=timeout, wait=wait, raw=raw)
+
+    def terminal(self, name: str) -> Terminal | None:
+        """Return the session's terminal."""
+        from gascity.session.tmux.terminal import TmuxTerminal  # noqa: PLC0415  who looks only
+
+        tmux = self._cluster.tmux()
+        pane = tmux.find(name, time.monotonic() + 5.0)
+        return None if pane is None else TmuxTerminal(tmux, pane)
+
+    def screens(
+        self, wanted: Sequence[str], *, since: float | None = None, timeout: float
+    ) -> Mapping[str, Screen]:
+        """Return what several sessions show, side by side; not what showed nothing new."""
+        deadline = time.monotonic() + timeout
+        cluster = self._cluster
+        pods = {state.session_of(pod): pod for pod in cluster.known(deadline) if _runs(pod)}
+        asked = [
+            name for name in wanted if name in pods and cluster.pulse.is_new(pods[name], since)
+        ]
+        with ThreadPoolExecutor(TOGETHER) as pool:
+            shown = pool.map(lambda name: cluster.look(pods[name], name, deadline), asked)
+            return {name: seen for name, seen in zip(asked, shown, strict=True) if seen is not None}
+
+    def send_keys(self, name: str, keys_: Sequence[str], *, timeout: float) -> None:
+        """Press keys."""
+        deadline = time.monotonic() + timeout
+        tmux = self._cluster.tmux()
+        pane = tmux.find(name, deadline)
+        if pane is None or not pane.alive or not keys_:
+            return
+        line = keys.keys_line(pane.id, list(keys_))
+        with session_lock(self.context.state_dir, name, deadline - time.monotonic()):
+            try:
+                tmux.do(line, deadline, of=pane)
+            except Gone:
+                return
+
+    def peek(self, name: str, lines: int, *, timeout: float, colours: bool = False) -> str:
+        """Return the last lines the session showed; of one that ended, what its pod kept."""
+        deadline = time.monotonic() + timeout
+        while (pod := self._pod(name, deadline)) is not None:
+            if state.is_over(pod):
+                return _last(self._cluster.log(pod, deadline), lines)
+            if not state.is_staged(pod):
+                return ""  # nothing of it has begun yet
+            try:
+                tmux = self._cluster.tmux()
+                soon = min(deadline, time.monotonic() + ENDING)
+                return screen.peek(tmux, name, lines, soon, colours=colours)
+            except (Lost, SessionNotFound):  # it ends, and the API has not heard of it
+                if time.monotonic() >= deadline:
+                    raise
+            time.sleep(0.05)  # nothing tells when it has
+        raise SessionNotFound(f"there is no session {name}")
+
+    def previous_output(self, name: str, lines: int) -> str:
+        """Return the last lines of the pod that the last start replaced, once."""
+        with self._lock:
+            return _last(self._words.pop(name, ""), lines)
+
+    def clear_scrollback(self, name: str, *, timeout: float) -> None:
+        """Forget what scrolled away."""
+        deadline = time.monotonic() + timeout
+        tmux = self._cluster.tmux()
+        pane = tmux.find(name, deadline)
+        if pane is not None and pane.alive:
+            try:
+                tmux.do(command("clear-history", "-t", pane.id), deadline, of=pane)
+            except Gone:
+                return
+
+    # --- metadata
+
+    def set_meta(self, name: str, key: str, value: str, *, timeout: float) -> None:
+        """Store a value as an annotation, and lay it out for the agent where it may ask for it."""
+        if not self._change_meta(name, key, value, timeout):
+            raise SessionNotFound(f"there is no session {name}")
+
+    def get_meta(self, name: str, key: str, *, timeout: float) -> str | None:
+        """Return a stored value."""
+        pod = self._pod(name, time.monotonic() + timeout)
+        return None if pod is None else state.meta(pod).get(key)
+
+    def remove_meta(self, name: str, key: str, *, timeout: float) -> None:
+        """Forget a key."""
+        self._change_meta(name, key, None, timeout)
+
+    def copy_to(self, name: str, src: str, rel_dst: str, *, timeout: float) -> None:
+        """Copy a file or folder into the session's work folder, over what is there."""
+        pod = self._pod(name, time.monotonic() + timeout)
+        if pod is None or not _runs(pod) or not os.path.exists(src):
+            return
+        try:
+            self._cluster.inside.place(pod, src, rel_dst, overwrite=True, timeout=timeout)
+        except OSError as problem:
+            raise ProviderError(f"{src} was not copied to session {name}: {problem}") from problem
+
+    # --- how
+
+    def _pod(self, name: str, deadline: float) -> Pod | None:
+        return self._cluster.births.pod_of(name, deadline)
+
+    def _nudge(
+        self,
+        name: str,
+        text: str,
+        *,
+        timeout: float,
+        wait: bool,
+        raw: bool = False,
+        inside: bool = False,
+    ) -> Receipt:
+        from gascity.session.tmux.talk import Talker  # noqa: PLC0415  who only looks needs none
+
+        talker = Talker(self.context, self._cluster.tmux())
+        return talker.nudge(name, text, timeout=timeout, wait=wait, raw=raw, inside=inside)
+
+    def _has_program(self, pod: Pod, wanted: Sequence[str], deadline: float) -> bool:
+        try:
+            found = self._cluster.inside.programs(pod, deadline=deadline)
+        except (Lost, SessionNotFound):
+            return False
+        return processes.matches(wanted, found)
+
+    def _change_meta(self, name: str, key: str, value: str | None, timeout: float) -> bool:
+        deadline = time.monotonic() + timeout
+        annotation = names.annotation(key)
+        pod = self._pod(name, deadline)
+        if pod is None:
+            return False
+        cluster = self._cluster
+        left = max(deadline - time.monotonic(), 0.01)
+        if cluster.births.patch(pod, {annotation: value}, timeout=left) is None:
+            return False
+        if key in entry.MIRRORED and state.is_reachable(pod):
+            try:
+                cluster.inside.mirror(pod, key, value, deadline=deadline)
+            except (Lost, SessionNotFound):
+                return True  # it has ended: nobody inside asks any more
+        return True
+
+    def _keep_words(self, name: str, deadline: float) -> None:
+        """Keep what the pod that is replaced showed last."""
+        pod = self._pod(name, deadline)
+        if pod is not None and state.is_over(pod):
+            words = self._cluster.log(pod, deadline)
+            with self._lock:
+                self._words[name] = words
+
+
+def _runs(pod: Pod) -> bool:
+    found = state.session_state(pod, time.time())
+    return isinstance(found.life, Alive) and found.standing in (Standing.UP, Standing.LOST)
+
+
+def _last(text: str, lines: int) -> str:
+    kept = text.splitlines()
+    return "\n".join(kept[-lines:] if lines > 0 else kept)

@@ -1,0 +1,216 @@
+"""What a pod says of its session: pure functions from the API's words to ours.
+
+A session is up when its agent was started in it. Before that it is pending, with the reason that
+Kubernetes gives; a pod that is being deleted is ending; one whose node does not answer is lost: it
+may live there, and nobody can tell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from gascity.core.observed import Alive, Exited, Life, SessionState, Standing
+from gascity_kubernetes import names
+
+CONTAINER = "agent"
+OVERDUE = 30.0  # seconds after which a pod that should be gone shows that its node is
+_END = re.compile(r"gc: (?:exited (?P<code>\d+)|killed (?P<signal>\d+)|(?P<said>[^\n]*))\n?")
+# Words of the API that a person need not learn.
+_PLAIN = {
+    "Evicted": "evicted",
+    "OOMKilled": "it ran out of memory",
+    "NodeLost": "its node was lost",
+    "NodeShutdown": "its node was shut down",
+    "Terminated": "its node was shut down",
+    "DeadlineExceeded": "it ran longer than its pod may",
+    "Preempting": "a pod of higher priority took its place",
+}
+_BEGINNING = frozenset({"ContainerCreating", "PodInitializing", ""})
+
+Pod = Mapping[str, Any]
+
+
+def session_of(pod: Pod) -> str:
+    """Return the true name of the session that a pod carries; "" for a pod that carries none."""
+    return str(_annotations(pod).get(names.SESSION, ""))
+
+
+def owner(pod: Pod) -> str:
+    """Return the id of the city that made a pod."""
+    return str(_annotations(pod).get(names.CITY_ID, ""))
+
+
+def uid(pod: Pod) -> str:
+    """Return what no other pod ever has."""
+    return str(pod["metadata"]["uid"])
+
+
+def meta(pod: Pod) -> dict[str, str]:
+    """Return the metadata of a pod's session."""
+    return {
+        key.removeprefix(names.META): value
+        for key, value in _annotations(pod).items()
+        if key.startswith(names.META)
+    }
+
+
+def work_dir(pod: Pod) -> str:
+    """Return the folder the agent works in, inside the pod."""
+    return str(_annotations(pod).get(names.WORK_DIR, "/"))
+
+
+def token(pod: Pod) -> str:
+    """Return what the pod's first process was told, so that it can be told from its successor."""
+    return str(_annotations(pod).get(names.TOKEN, ""))
+
+
+def is_staged(pod: Pod) -> bool:
+    """Tell whether everything was put in place and the agent started."""
+    return names.STAGED in _annotations(pod)
+
+
+def is_reachable(pod: Pod) -> bool:
+    """Tell whether something can be done inside the pod."""
+    return "running" in _container(pod).get("state", {})
+
+
+def is_over(pod: Pod) -> bool:
+    """Tell whether the agent's container ended, or will never begin."""
+    terminated = "terminated" in _container(pod).get("state", {})
+    return terminated or pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+
+
+def has_ended(pod: Pod) -> bool:
+    """Tell whether nothing of a pod runs any more, its other containers included."""
+    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+
+
+def is_going(pod: Pod) -> bool:
+    """Tell whether somebody deleted it, and it is not gone yet."""
+    return "deletionTimestamp" in pod["metadata"]
+
+
+def session_state(pod: Pod, now: float) -> SessionState:
+    """Return the session that a pod carries, as it stands."""
+    life, standing, condition = _standing(pod, now)
+    return SessionState(
+        name=session_of(pod),
+        life=life,
+        created=_time(pod["metadata"].get("creationTimestamp")),
+        meta=meta(pod),
+        standing=standing,
+        condition=condition,
+    )
+
+
+def last_words(pod: Pod) -> str:
+    """Return the last screen of an agent that ended, as far as a pod keeps it."""
+    said = str(_container(pod).get("state", {}).get("terminated", {}).get("message", ""))
+    found = _END.match(said)
+    return said[found.end() :] if found and said.startswith("gc: ") else said
+
+
+def why_pending(pod: Pod) -> str:
+    """Say what a pod that has not begun waits for."""
+    status = pod.get("status", {})
+    waiting = _container(pod).get("state", {}).get("waiting", {})
+    reason, message = str(waiting.get("reason", "")), str(waiting.get("message", ""))
+    if reason not in _BEGINNING:
+        return _sentence(reason, message)
+    for condition in status.get("conditions", ()):
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return _sentence(
+                str(condition.get("reason", "")).lower(), str(condition.get("message", ""))
+            )
+    if not pod.get("spec", {}).get("nodeName"):
+        return "it waits for a node"
+    return f"its container is being made on node {pod['spec']['nodeName']}"
+
+
+def _standing(pod: Pod, now: float) -> tuple[Life, Standing, str]:
+    status = pod.get("status", {})
+    if is_over(pod):
+        return _end(pod), Standing.UP, ""
+    node = pod.get("spec", {}).get("nodeName", "")
+    if is_going(pod):
+        due = _time(pod["metadata"]["deletionTimestamp"])
+        if node and due is not None and now - due > OVERDUE:
+            return Alive(), Standing.LOST, f"its pod cannot be deleted: node {node} does not answer"
+        return Alive(), Standing.ENDING, "its pod is being deleted"
+    if status.get("phase") == "Unknown" or status.get("reason") == "NodeLost":
+        return Alive(), Standing.LOST, f"node {node} does not answer"
+    if not is_reachable(pod):
+        return Alive(), Standing.PENDING, why_pending(pod)
+    if _is_unready(status):
+        return Alive(), Standing.LOST, f"node {node} does not answer"
+    if not is_staged(pod):
+        return Alive(), Standing.PENDING, "its files are being put in place"
+    return Alive(), Standing.UP, ""
+
+
+def _is_unready(status: Mapping[str, Any]) -> bool:
+    """Tell whether a pod without any readiness test was declared not ready: its node is gone."""
+    return any(
+        condition.get("type") == "Ready"
+        and condition.get("status") != "True"
+        and condition.get("reason", "") not in ("ContainersNotReady", "PodCompleted")
+        for condition in status.get("conditions", ())
+    )
+
+
+def _end(pod: Pod) -> Exited:
+    """Return how the agent ended: its own end as PID 1 wrote it down, else what the API knows."""
+    terminated = _container(pod).get("state", {}).get("terminated", {})
+    found = _END.match(str(terminated.get("message", "")))
+    reason = _reason(pod, terminated)
+    if found and found["code"]:
+        return Exited(code=int(found["code"]), reason=reason)
+    if found and found["signal"]:
+        return Exited(signal=int(found["signal"]), reason=reason)
+    said = found["said"] if found else ""
+    code = terminated.get("exitCode")
+    if code is None:
+        return Exited(reason=reason)
+    if code > 128 and not said:
+        return Exited(signal=code - 128, reason=reason)
+    return Exited(code=code, reason=reason or said or "")
+
+
+def _reason(pod: Pod, terminated: Mapping[str, Any]) -> str:
+    status = pod.get("status", {})
+    word = str(status.get("reason", ""))
+    if word:
+        return _sentence(_PLAIN.get(word, word), str(status.get("message", "")))
+    word = str(terminated.get("reason", ""))
+    if word in ("", "Error", "Completed"):
+        return ""
+    if word in _PLAIN:
+        return _PLAIN[word]
+    return _sentence(word, str(terminated.get("message", "")).partition("\n")[0])
+
+
+def _container(pod: Pod) -> Mapping[str, Any]:
+    for status in pod.get("status", {}).get("containerStatuses", ()):
+        if status.get("name") == CONTAINER:
+            found: Mapping[str, Any] = status
+            return found
+    return {}
+
+
+def _annotations(pod: Pod) -> Mapping[str, str]:
+    found: Mapping[str, str] = pod["metadata"].get("annotations") or {}
+    return found
+
+
+def _sentence(word: str, message: str) -> str:
+    told = " ".join(message.split()).rstrip(".")
+    return ": ".join(part for part in (word, told) if part)
+
+
+def _time(text: object) -> float | None:
+    if not isinstance(text, str):
+        return None
+    return datetime.fromisoformat(text).timestamp()
