@@ -20,6 +20,8 @@ from typing import Any, Protocol
 
 from gascity.errors import GascityError
 from gascity.session.leadership import Leadership, Leads, Lost, News, StandsBy
+from gascity.session.provider import CityContext
+from gascity_kubernetes.api import Api
 from gascity_kubernetes.election import (
     ABSENT,
     ACTS,
@@ -41,6 +43,7 @@ from gascity_kubernetes.election import (
     wrote,
 )
 from gascity_kubernetes.problems import Absent, Taken
+from gascity_kubernetes.settings import Settings
 
 REQUEST = 2.0  # seconds that one request may take
 LONGEST_NAME = 40  # characters of the city's name in that of its lease
@@ -58,6 +61,12 @@ class Requests(Protocol):
     ) -> dict[str, Any]:
         """Return what the API answers; raises as `problems` has it."""
         ...
+
+
+def claim(context: CityContext) -> LeaseLeadership:
+    """Return this process's claim to lead a city; raises as `Api` does."""
+    api = Api(Settings.read(context.settings, os.environ))
+    return LeaseLeadership(api, lease_name(context.city, context.city_id), own_name())
 
 
 def lease_name(city: str, city_id: str) -> str:

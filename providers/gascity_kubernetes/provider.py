@@ -20,6 +20,7 @@ from gascity.errors import (
 )
 from gascity.screens.screen import Screen
 from gascity.session import processes
+from gascity.session.leadership import Leadership
 from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
 from gascity.session.provider import CityContext, Receipt, SessionProvider
 from gascity.session.terminal import Terminal
@@ -66,6 +67,13 @@ class Provider(SessionProvider):
     def check_settings(cls, settings: Mapping[str, object]) -> None:
         """Refuse a table `[session.kubernetes]` that makes no sense."""
         Settings.read(settings, os.environ).check_image()
+
+    @classmethod
+    def leadership(cls, context: CityContext) -> Leadership:
+        """Return a claim to the lease of the city."""
+        from gascity_kubernetes.lease import claim  # noqa: PLC0415  who stands alone needs none
+
+        return claim(context)
 
     def about(self) -> str:
         """Say which cluster it is."""

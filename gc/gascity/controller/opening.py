@@ -6,6 +6,7 @@ loads neither the loop nor the journal.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import sys
@@ -125,9 +126,12 @@ def _its_own(settings: Mapping[str, object]) -> dict[str, object]:
 
 def home_of(city: City) -> Home:
     """Return the surroundings of this city's agents, taken from this process."""
-    user = pwd.getpwuid(os.getuid())
-    ambient = {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name}
-    ambient |= {"SHELL": user.pw_shell} | dict(os.environ)
+    ambient: dict[str, str] = {}
+    with contextlib.suppress(KeyError):  # in a container nobody may know the user
+        user = pwd.getpwuid(os.getuid())
+        ambient = {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name}
+        ambient["SHELL"] = user.pw_shell
+    ambient |= os.environ
     return Home(
         city=city.name,
         city_id=city.desired.city_id,
