@@ -9,13 +9,14 @@ import os
 import sys
 from pathlib import Path
 
-from gascity_kubernetes.lease import LeaseLeadership, lease_name, own_name
-from gascity_subprocess import Provider
+from tests.integration.controller.shelf import Shelf
 
 from gascity.cli.app import main
 from gascity.session import registry
 from gascity.session.leadership import Leadership
 from gascity.session.provider import CityContext
+from gascity_kubernetes.lease import LeaseLeadership, lease_name, own_name
+from gascity_subprocess import Provider
 
 
 class Leased(Provider):
@@ -25,8 +26,6 @@ class Leased(Provider):
 
     @classmethod
     def leadership(cls, context: CityContext) -> Leadership:
-        from shelf import Shelf  # the folder of this file is on the path
-
         name = lease_name(context.city, context.city_id)
         shelf = Shelf(Path(os.environ["LEASED_SHELF"]))
         return LeaseLeadership(shelf, name, own_name())

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from gascity_kubernetes.problems import Absent, ApiSilent, Taken
+
+Lease = dict[str, Any]  # Any: it is JSON
 
 
 class Shelf:
@@ -32,12 +34,12 @@ class Shelf:
         return self.path.with_suffix(".silent")
 
     @property
-    def lease(self) -> dict[str, Any]:
+    def lease(self) -> Lease:
         """The lease as it lies there; empty if there is none."""
         with self._alone() as (lease, _):
             return lease
 
-    def put(self, lease: dict[str, Any] | None) -> None:
+    def put(self, lease: Lease | None) -> None:
         """Have another lease there, or none."""
         with self._alone() as (_, write):
             write(lease)
@@ -48,9 +50,7 @@ class Shelf:
         assert isinstance(found, str)
         return found
 
-    def request(
-        self, method: str, path: str, *, body: Any = None, timeout: float
-    ) -> dict[str, Any]:  # JSON
+    def request(self, method: str, path: str, *, body: object = None, timeout: float) -> Lease:
         self.asked += 1
         if self.silence.exists():
             raise ApiSilent(f"the API did not answer within {timeout:g} s")
@@ -58,28 +58,25 @@ class Shelf:
         if not folder.endswith("/namespaces/here"):
             raise Absent("there is no such namespace", status=404)
         with self._alone() as (lease, write):
-            match method:
-                case "POST" if lease:
-                    raise Taken("there is one already", status=409)
-                case "POST":
-                    return write(body)
-                case _ if not lease or f"/{lease['metadata']['name']}" != name:
-                    raise Absent("there is no such lease", status=404)
-                case "PUT":
-                    now = lease["metadata"]["resourceVersion"]
-                    if body["metadata"].get("resourceVersion") != now:
-                        raise Taken("it is another version", status=409)
-                    return write(body)
-        return lease
+            if method != "POST" and (not lease or f"/{lease['metadata']['name']}" != name):
+                raise Absent("there is no such lease", status=404)
+            if method == "POST" and lease:
+                raise Taken("there is one already", status=409)
+            if method == "GET":
+                return lease
+            assert isinstance(body, dict)
+            if body["metadata"].get("resourceVersion") != _version(lease):
+                raise Taken("it is another version", status=409)
+            return write(body)
 
     @contextmanager
-    def _alone(self) -> Iterator[Any]:
+    def _alone(self) -> Iterator[tuple[Lease, Callable[[Lease | None], Lease]]]:
         with self.path.open("a+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
             count, lease = json.loads(file.read() or "[0, {}]")
 
-            def write(new: dict[str, Any] | None) -> dict[str, Any]:
+            def write(new: Lease | None) -> Lease:
                 kept = dict(new or {})
                 if kept:
                     kept["metadata"] = {**kept["metadata"], "resourceVersion": str(count + 1)}
@@ -89,3 +86,8 @@ class Shelf:
                 return kept
 
             yield lease, write
+
+
+def _version(lease: Lease) -> str | None:
+    found: str | None = lease.get("metadata", {}).get("resourceVersion")
+    return found

@@ -13,14 +13,15 @@ from pathlib import Path
 
 import psutil
 import pytest
-from gascity_kubernetes.election import ACTS, DURATION
-from gascity_kubernetes.lease import LeaseLeadership, lease_name, lease_of
 from tests.integration.controller.shelf import Shelf
 
 from gascity.core.naming import city_id
 from gascity.session.leadership import News
 from gascity.testing.eventually import eventually
+from gascity_kubernetes.election import ACTS, DURATION
+from gascity_kubernetes.lease import LeaseLeadership, lease_name, lease_of
 
+ROOT = str(Path(__file__).parents[3])
 PROGRAM = str(Path(__file__).with_name("leased.py"))
 CITY = """\
 [workspace]
@@ -113,13 +114,8 @@ class Place:
 
     def agents(self) -> list[psutil.Process]:
         """Return the processes of the agent, found by what they are and where they work."""
-        found = []
-        for process in psutil.process_iter(["cmdline", "cwd"]):
-            if process.info["cmdline"] == ["sleep", "1000"] and process.info["cwd"] == str(
-                self.folder
-            ):
-                found.append(process)
-        return found
+        wanted = {"cmdline": ["sleep", "1000"], "cwd": str(self.folder)}
+        return [one for one in psutil.process_iter(list(wanted)) if one.info == wanted]
 
     def end(self) -> None:
         for claim in self.claims:
@@ -133,7 +129,8 @@ class Place:
         assert stopped.returncode == 0, stopped.stderr
 
     def _environment(self) -> dict[str, str]:
-        return {**os.environ, "LEASED_SHELF": str(self.shelf.path)}
+        found = {"LEASED_SHELF": str(self.shelf.path), "PYTHONPATH": ROOT}
+        return {**os.environ, **found}
 
 
 @pytest.fixture

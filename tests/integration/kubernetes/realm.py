@@ -37,6 +37,8 @@ patrol_interval = "2s"
 shutdown_timeout = "2s"
 """
 
+UP = ("session.started", "session.adopted")
+RIGHTS = ("ServiceAccount", "Role", "RoleBinding")
 Json = Any  # what the API gives out
 
 
@@ -50,7 +52,7 @@ def kubectl(*words: str, text: str = "") -> str:
 
 def manifests() -> list[Json]:
     """Return what `kubectl apply -k deploy/` applies."""
-    return [found for found in yaml.safe_load_all(kubectl("kustomize", str(ROOT / "deploy")))]
+    return list(yaml.safe_load_all(kubectl("kustomize", str(ROOT / "deploy"))))
 
 
 def server() -> str:
@@ -69,6 +71,12 @@ class Realm:
     def make(self) -> None:
         kubectl("create", "namespace", self.namespace)
         kubectl("apply", "-f", "-", text=yaml.safe_dump_all(map(self._here, manifests()[1:])))
+
+    def allow(self) -> None:
+        """Make the namespace with the rights alone, and no controllers."""
+        kubectl("create", "namespace", self.namespace)
+        rights = [one for one in manifests() if one["kind"] in RIGHTS]
+        kubectl("apply", "-f", "-", text=yaml.safe_dump_all(map(self._here, rights)))
 
     def remove(self) -> None:
         kubectl("-n", self.namespace, "delete", "deployment", "--all", "--wait=false")
@@ -107,7 +115,7 @@ class Realm:
 
     def all_up(self) -> bool:
         events = self.events(self.leader()) if self.leader() else []
-        done = {one["agent"] for one in events if one["type"] in ("session.started", "session.adopted")}
+        done = {one["agent"] for one in events if one["type"] in UP}
         return set(self.bodies()) == set(self.agents) == done
 
     def log(self, pod: str) -> str:
@@ -115,7 +123,8 @@ class Realm:
 
     def events(self, pod: str) -> list[Json]:
         """Return the journal of one replica."""
-        said = kubectl("-n", self.namespace, "exec", pod, "--", "gc", "-C", "/city", "events", "--json")
+        words = ("gc", "-C", "/city", "events", "--json")
+        said = kubectl("-n", self.namespace, "exec", pod, "--", *words)
         return [json.loads(line) for line in said.splitlines()]
 
     def process(self, pod: str) -> psutil.Process:
@@ -147,6 +156,8 @@ class Realm:
                 made["subjects"][0]["namespace"] = self.namespace
             case "Deployment":
                 _see_this_machine(made["spec"]["template"]["spec"])
+            case _:
+                pass
         return made
 
 

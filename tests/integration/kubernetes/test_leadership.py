@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
 
 import pytest
-from gascity_kubernetes.api import Api
-from gascity_kubernetes.listing import list_pods
-from gascity_kubernetes.settings import Settings
 from tests.integration.kubernetes.realm import Realm, kubectl, server
 
 from gascity.testing.eventually import eventually
+from gascity_kubernetes.api import Api
+from gascity_kubernetes.listing import list_pods
+from gascity_kubernetes.settings import Settings
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(300)]
 
@@ -82,12 +83,10 @@ def test_a_leader_killed_under_load_is_followed_and_nothing_is_done_twice(
     took = time.monotonic() - died
     eventually(realm.all_up, within=60, every=0.3)
     with capsys.disabled():
-        print(f"\nthe standby led {took:.1f} s after the leader was killed")
+        sys.stdout.write(f"\nthe standby led {took:.1f} s after the leader was killed\n")
     after = realm.bodies()
     assert births.end() == sorted(missing)
-    assert {name: after[name] for name in AGENTS[3:]} == {
-        name: before[name] for name in AGENTS[3:]
-    }
+    assert {name: after[name] for name in AGENTS[3:]} == {name: before[name] for name in AGENTS[3:]}
     told = [(one["agent"], one["type"]) for one in realm.events(heir) if one["agent"]]
     assert sorted(told) == sorted(
         [(name, "session.started") for name in missing]

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from gascity_kubernetes.election import NOBODY
-from gascity_kubernetes.lease import LeaseLeadership, lease_name, lease_of, own_name
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.integration.controller.shelf import Shelf
+from tests.integration.controller.shelf import Lease, Shelf
 
 from gascity.session.leadership import Leads, Lost, News, StandsBy
 from gascity.testing.eventually import eventually
+from gascity_kubernetes.election import NOBODY
+from gascity_kubernetes.lease import LeaseLeadership, lease_name, lease_of, own_name
 
 NAME = "gc-town-1"
 Make = Callable[[str], tuple[LeaseLeadership, list[News]]]
@@ -42,8 +41,8 @@ def claim(shelf: Shelf) -> Iterator[Make]:
         one.resign(give_back=False)
 
 
-def free(**metadata: Any) -> dict[str, Any]:
-    return dict(lease_of({"name": NAME, **metadata}, "", 4, ""))
+def free(labels: dict[str, str] | None = None) -> Lease:
+    return dict(lease_of({"name": NAME, "labels": labels or {}}, "", 4, ""))
 
 
 def test_a_lease_that_is_free_is_taken_at_once(shelf: Shelf, claim: Make) -> None:
