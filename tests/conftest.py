@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
 import psutil
 import pytest
+from tests.cluster import where
 
 from gascity.testing.eventually import eventually
 
@@ -68,22 +68,13 @@ def _without_tmux() -> str:
     return "" if shutil.which("tmux") else "there is no tmux on the PATH"
 
 
-def _without_kubernetes() -> str:
-    if shutil.which("kubectl") is None:
-        return "there is no kubectl on the PATH"
-    asked = subprocess.run(
-        ["kubectl", "version", "--request-timeout=5s"], capture_output=True, check=False
-    )
-    return "" if asked.returncode == 0 else "no Kubernetes API server answers"
-
-
 def _without_systemd() -> str:
     return "" if shutil.which("systemd-analyze") else "there is no systemd-analyze on the PATH"
 
 
-MISSING = {
+MISSING: dict[str, Callable[[], str]] = {
     "tmux": _without_tmux,
-    "kubernetes": _without_kubernetes,
+    "kubernetes": where.missing,
     "systemd": _without_systemd,
 }
 

@@ -108,7 +108,8 @@ class Agent:
         return first_prompt(self.spec, self._greeting(when))
 
     def _greeting(self, when: datetime) -> str:
-        return beacon(self.home.city, self.spec.name, when, prime=not self.spec.primes_itself)
+        primes = self.provider.is_local and not self.spec.primes_itself  # elsewhere is no `gc`
+        return beacon(self.home.city, self.spec.name, when, prime=primes)
 
     def session_config(self, run: str, when: datetime) -> SessionConfig:
         """Return all the provider needs to start the incarnation `run`."""
@@ -127,6 +128,7 @@ class Agent:
                 city_path=self.home.city_path,
                 run=run,
                 gc_folder=self.home.gc_folder,
+                is_local=self.provider.is_local,
             ),
             hints=spec.hints,
             meta=({STARTING: run} if self.has_steps_after_creation else {})

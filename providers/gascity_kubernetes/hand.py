@@ -70,10 +70,11 @@ class Hand:
             self.used_at = time.monotonic()
             self._lock.release()
 
-    def ask(self, lines: Sequence[str], *, deadline: float) -> list[Block]:
+    def ask(self, lines: Sequence[str], *, deadline: float, path: str | None = None) -> list[Block]:
         """Have tmux do lines of commands; return one block for each.
 
-        A line that fails does not keep the next from being done.
+        A line that fails does not keep the next from being done. `path` is the PATH of what is
+        started: tmux takes it from who asks for it, whatever else it is told.
         """
         if not lines:
             return []
@@ -83,7 +84,9 @@ class Hand:
             asked += [f"{line} ; {_say(token, number, 'ok')}", _say(token, number, "end")]
         # No line of ours can be this one.
         text = "\n".join([*asked, ""])
-        script = f"tmux -u -S {entry.SOCKET} source-file - 2>&1 <<'{token}'\n{text}{token}"
+        mux = f'"$mux" -u -S {entry.SOCKET} source-file - 2>&1'
+        given = "" if path is None else f"PATH={path} "
+        script = f"mux=$(command -v tmux)\n{given}{mux} <<'{token}'\n{text}{token}"
         done = self.run(script, deadline=deadline)
         return _blocks(done.output, token, len(lines))
 

@@ -66,7 +66,7 @@ def pod(
                 names.SESSION_ANNOTATION: session,
                 names.AGENT: agent,
                 names.CITY_ID: city.id,
-                names.WORK_DIR: inside_path(config.work_dir, city.path, settings.workspace),
+                names.WORK_DIR: inside_path(config.work_dir, city.path, place_of(city, settings)),
                 **meta,
             },
         },
@@ -84,6 +84,12 @@ def pod(
 def spec_of(found: Pod) -> str:
     """Return what a pod was made like: two that are equal were meant to be the same."""
     return str((found["metadata"].get("annotations") or {}).get(SPEC, ""))
+
+
+def place_of(city: City, settings: Settings) -> str:
+    """Return where the city's folder stands in a pod: where it is, if a volume brings it there."""
+    is_brought = any(_holds(volume.mount, city.path) for volume in settings.volumes)
+    return city.path if is_brought else settings.workspace
 
 
 def inside_path(path: str, city_path: str, workspace: str) -> str:

@@ -14,12 +14,24 @@ from gascity_kubernetes.hands import Hands
 from gascity_kubernetes.state import Pod
 
 _WINK = "0.05"  # seconds for a program to see that its terminal changed its size
-# Only bash can tell whether a terminal holds input; where there is none, nothing is told.
+# Only bash can tell whether a terminal holds input; where there is none, that is not told.
 _INPUT = """(
-  command -v bash >/dev/null || exit 3
   case $(stty -a <{tty}) in *-icanon*) echo keys ;; *icanon*) echo lines ;; *) exit 4 ;; esac
-  if bash -c 'read -t 0 <"$1"' sh {tty}; then echo unread; fi
+  command -v bash >/dev/null || exit 0
+  if bash -c 'read -t 0 <"$1"' sh {tty}; then echo unread; else echo empty; fi
 ) 2>/dev/null"""
+
+
+def input_script(tty: str) -> str:
+    """Return what asks a shell beside a terminal for its input."""
+    return _INPUT.format(tty=quote(tty))
+
+
+def read_input(done: Done) -> tuple[bool, bool | None]:
+    """Return what the shell said: whether lines are read, and whether some are unread."""
+    words = done.text.split() if done.status == 0 else []
+    unread = "unread" in words if {"unread", "empty"} & set(words) else None
+    return "lines" in words, unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +80,11 @@ class PodTmux:
         pod = self._find_pod(pane.name, deadline)
         return {} if pod is None or state.uid(pod) != state.uid(pane.pod) else state.meta(pod)
 
-    def input_of(self, tty: str, deadline: float) -> tuple[bool, bool] | None:
+    def input_of(self, tty: str, deadline: float) -> tuple[bool, bool | None]:
         """Tell whether a terminal of the pod hands on whole lines, and holds unread input."""
         if not tty:
-            return None
-        done = self._run(_INPUT.format(tty=quote(tty)), deadline)
-        words = done.text.split()
-        return ("lines" in words, "unread" in words) if done.status == 0 else None
+            return False, None
+        return read_input(self._run(input_script(tty), deadline))
 
     def wink(self, tty: str, deadline: float) -> None:
         """Make a terminal of the pod a row smaller for a moment."""

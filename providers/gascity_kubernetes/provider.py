@@ -25,17 +25,19 @@ from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
 from gascity.session.provider import CityContext, Receipt, SessionProvider
 from gascity.session.terminal import Terminal
 from gascity.session.tmux import keys, screen
-from gascity.session.tmux.problems import Gone, Lost
+from gascity.session.tmux.problems import Lost
 from gascity.session.tmux.wire import command
 from gascity.session.watch import SeenCallback, Watch
 from gascity_kubernetes import entry, names, state
 from gascity_kubernetes.cluster import Cluster
+from gascity_kubernetes.podtmux import PodPane, PodTmux
 from gascity_kubernetes.settings import Settings
 from gascity_kubernetes.state import Pod
 from gascity_kubernetes.watching import PodWatch
 
 TOGETHER = 16  # pods that are looked into at once
 ENDING = 1.0  # seconds for what a dying pod is asked
+HEARD = 3.0  # seconds for the API to hear of an end
 DISCARD = 10.0  # seconds to remove the pod of a start that failed
 
 
@@ -118,7 +120,7 @@ class Provider(SessionProvider):
                     rules=self.context.screens.of(config.meta.get(BACKEND, ""), prompt),
                     hold=partial(session_lock, self.context.state_dir, name),
                     greet=partial(self._nudge, inside=True),
-                    home=cluster.city.path,
+                    city=cluster.city,
                 )
                 try:
                     bring_up(name, config, target, timeout=deadline - time.monotonic())
@@ -257,10 +259,7 @@ class Provider(SessionProvider):
             return
         line = keys.keys_line(pane.id, list(keys_))
         with session_lock(self.context.state_dir, name, deadline - time.monotonic()):
-            try:
-                tmux.do(line, deadline, of=pane)
-            except Gone:
-                return
+            self._do(tmux, pane, line, deadline)
 
     def peek(self, name: str, lines: int, *, timeout: float, colours: bool = False) -> str:
         """Return the last lines the session showed; of one that ended, what its pod kept."""
@@ -291,10 +290,7 @@ class Provider(SessionProvider):
         tmux = self._cluster.tmux()
         pane = tmux.find(name, deadline)
         if pane is not None and pane.alive:
-            try:
-                tmux.do(command("clear-history", "-t", pane.id), deadline, of=pane)
-            except Gone:
-                return
+            self._do(tmux, pane, command("clear-history", "-t", pane.id), deadline)
 
     # --- metadata
 
@@ -341,6 +337,15 @@ class Provider(SessionProvider):
 
         talker = Talker(self.context, self._cluster.tmux())
         return talker.nudge(name, text, timeout=timeout, wait=wait, raw=raw, inside=inside)
+
+    def _do(self, tmux: PodTmux, pane: PodPane, line: str, deadline: float) -> None:
+        """Have a pane's tmux do a line; nothing happens where its agent has ended meanwhile."""
+        try:
+            tmux.do(line, deadline, of=pane)
+        except Lost:
+            until = min(deadline, time.monotonic() + HEARD)
+            if isinstance(self._cluster.inside.end_of(pane.pod, deadline=until), Alive):
+                raise
 
     def _has_program(self, pod: Pod, wanted: Sequence[str], deadline: float) -> bool:
         try:

@@ -48,7 +48,7 @@ class PodTarget:
         rules: Rules,
         hold: Hold,
         greet: Callable[..., Receipt],
-        home: str,
+        city: manifest.City,
     ) -> None:
         self._provider = provider
         self._name = name
@@ -57,9 +57,8 @@ class PodTarget:
         self._inside = inside
         self._settings = settings
         self._greet = greet
-        self._home = home
         self._work_dir = state.work_dir(pod)
-        self._env = manifest.environment(config.env, home, settings.workspace)
+        self._env = manifest.environment(config.env, city.path, manifest.place_of(city, settings))
         find = partial(provider.terminal, name)
         self._standing = Standing(self, rules, config.hints, hold, find)
 
@@ -115,7 +114,9 @@ class PodTarget:
         if len(text.encode(errors="surrogateescape")) > LONGEST_WORD:
             words = [f"{entry.HOME}/command"]
             hand.run(f"printf %s {quote(text)} >{words[0]}", deadline=deadline)
-        blocks = hand.ask([self._birth_line(words)], deadline=deadline)
+        own = f'"$PATH:{entry.HOME}/bin"'  # the image's, and the gc of the pod
+        path = quote(self._env["PATH"]) if self._env.get("PATH") else own
+        blocks = hand.ask([self._birth_line(words)], deadline=deadline, path=path)
         if not blocks[0].ok:
             raise StartFailed(f"session {self._name}: tmux refused it: {blocks[0].text}")
         with contextlib.suppress(Lost):  # it may have ended already

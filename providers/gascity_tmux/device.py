@@ -15,13 +15,13 @@ from gascity.session.unread import unread
 _WINK = 0.05  # seconds for a program to see that its terminal changed its size
 
 
-def input_of(path: str) -> tuple[bool, bool] | None:
-    """Tell whether a terminal hands on whole lines, and holds unread input; None if it is gone."""
+def input_of(path: str) -> tuple[bool, bool | None]:
+    """Tell whether a terminal hands on whole lines, and holds unread input; see the contract."""
     with _opened(path) as terminal:
-        waiting = unread(terminal) if terminal is not None else None
-        if terminal is None or waiting is None:
-            return None
-        return _reads_lines(terminal), waiting > 0
+        if terminal is None:
+            return False, None
+        waiting = unread(terminal)
+        return _reads_lines(terminal), None if waiting is None else waiting > 0
 
 
 def wink(path: str) -> None:

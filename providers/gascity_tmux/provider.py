@@ -23,7 +23,7 @@ from gascity.session import kin, overlay, processes
 from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
 from gascity.session.provider import CityContext, Receipt, SessionProvider
 from gascity.session.terminal import Terminal
-from gascity.session.tmux import keys, screen
+from gascity.session.tmux import screen
 from gascity.session.tmux.wire import command
 from gascity.session.watch import SeenCallback, Watch
 from gascity_tmux import layout, leftovers, meta, panes
@@ -241,7 +241,9 @@ class Provider(SessionProvider):
         found = self._view.find(name, deadline)
         if found is None or not found.alive or not keys_:
             return
-        line = keys.keys_line(found.id, list(keys_))
+        from gascity.session.tmux.keys import keys_line  # noqa: PLC0415  as above
+
+        line = keys_line(found.id, list(keys_))
         with session_lock(self.context.state_dir, name, deadline - time.monotonic()):
             self._view.do(line, deadline, of=found)
 

@@ -29,6 +29,7 @@ from gascity.core.drift import CHANGED
 from gascity.core.memory import (
     Memory,
     after_failed_start,
+    after_pending,
     after_start,
     after_stop,
     drain,
@@ -53,6 +54,7 @@ from gascity.core.observed import (
     Seen,
     SessionState,
     Shown,
+    Standing,
     Unseen,
 )
 from gascity.core.plan import Plan, plan
@@ -91,6 +93,7 @@ class CityLife(RuleBasedStateMachine):
         self.memory = Memory()
         self.runs = 0
         self.failing: set[str] = set()
+        self.waiting: set[str] = set()
         self.restarts: dict[str, list[float]] = {}
         self.before: Plan | None = None
         self.shown: dict[str, Shown] = {}
@@ -226,6 +229,16 @@ class CityLife(RuleBasedStateMachine):
     def starts_fail(self, name: str, fails: bool) -> None:
         (self.failing.add if fails else self.failing.discard)(f"gc-c-{name}")
 
+    @rule(name=st.sampled_from(NAMES), waits=st.booleans())
+    def starts_wait(self, name: str, waits: bool) -> None:
+        (self.waiting.add if waits else self.waiting.discard)(f"gc-c-{name}")
+
+    @rule(place=st.integers(0, 20), standing=st.sampled_from(Standing))
+    def its_machine_is(self, place: int, standing: Standing) -> None:
+        key = self.pick(place)
+        if key is not None and self.world[key].standing is not Standing.PENDING:
+            self.world[key] = replace(self.world[key], standing=standing)
+
     @rule(name=st.sampled_from(NAMES), held=st.booleans())
     def person_stops(self, name: str, held: bool) -> None:
         session = f"gc-c-{name}"
@@ -301,8 +314,8 @@ class CityLife(RuleBasedStateMachine):
 
     def carry_out(self, action: Action) -> bool:
         match action:
-            case Start(wanted):
-                return self.start(wanted)
+            case Start(wanted, run=run):
+                return self.start(wanted, run)
             case Stop(session, provider):
                 self.world.pop((provider, session), None)
                 self.memory = after_stop(self.memory, session)
@@ -316,16 +329,24 @@ class CityLife(RuleBasedStateMachine):
                 pass
         return True
 
-    def start(self, wanted: AgentSpec) -> bool:
+    def start(self, wanted: AgentSpec, goes_on: str) -> bool:
         session = wanted.session
         if session in self.failing:
             self.memory = after_failed_start(self.memory, session, now=self.now, why="broken")
             return False
         self.runs += 1
-        run = f"run-{self.runs}"
+        run = goes_on or f"run-{self.runs}"
         meta = {CITY_ID: CITY, AGENT: wanted.name, CONFIG_HASH: wanted.fingerprint, RUN: run}
-        self.world[wanted.provider, session] = SessionState(session, Alive(), meta=meta)
-        self.memory = after_start(self.memory, session, run=run, provider=wanted.provider)
+        made = SessionState(session, Alive(), meta=meta)
+        who = {"run": run, "provider": wanted.provider}
+        if session in self.waiting:
+            if self.runs % 2:  # else it waits before there is anything of it
+                pending = replace(made, standing=Standing.PENDING)
+                self.world[wanted.provider, session] = pending
+            self.memory = after_pending(self.memory, session, **who, why="full", now=self.now)
+            return False
+        self.world[wanted.provider, session] = made
+        self.memory = after_start(self.memory, session, **who)
         return True
 
     # --- what must never happen
@@ -357,6 +378,12 @@ class CityLife(RuleBasedStateMachine):
             shown = self.shown.get(action.session)
             works = state and shown and shown.run == state.run
             works = works and shown and shown.reading.kind is Kind.WORKING
+            if state is not None and state.standing is Standing.PENDING:
+                continue  # nobody works in it
+            if state is not None and self.alive(key) and state.standing is Standing.LOST:
+                assert not action.why.startswith(CHANGED), "replaced what may live"
+                assert "idle" not in action.why, "ended what nobody can see"
+                assert "smaller" not in action.why, "ended what may live"
             if action.why.startswith(CHANGED) and state is not None:
                 wanted = declared.get(action.session)
                 assert wanted is None or wanted.on_drift is not OnDrift.NOTIFY, "only to be told"
@@ -391,10 +418,15 @@ class CityLife(RuleBasedStateMachine):
         session = action.session
         places = [key for key in self.world if key[1] == session and key not in cleared]
         ours = [key for key in places if self.world[key].meta.get(CITY_ID) == CITY]
+        here = (action.provider, session)
+        if action.run and here in ours:
+            ours.remove(here)
+            assert self.world[here].run == action.run, "went on with another incarnation"
+            assert self.world[here].standing is Standing.PENDING, "went on with what is up"
+            assert "crashed" not in action.why, "blamed who has to wait"
+            cleared = {*cleared, here}
         assert not any(map(self.alive, ours)), "a second session for one agent"
-        assert (
-            not self.alive((action.provider, session)) or (action.provider, session) in cleared
-        ), "started where a session lives"
+        assert not self.alive(here) or here in cleared, "started where a session lives"
         assert not self.memory.of(session).held, "started what a person stopped"
         assert not action.spec.suspended, "started what is suspended"
         if "crashed" in action.why:
@@ -420,7 +452,9 @@ class CityLife(RuleBasedStateMachine):
     def a_quiet_city_converges_and_stays_still(self) -> None:
         self.down.clear()
         self.failing.clear()
+        self.waiting.clear()
         self.shown.clear()
+        self.machines_are_well()
         self.now += 100_000.0
         for key, state in list(self.world.items()):
             if state.meta.get(CITY_ID) != CITY:
@@ -479,6 +513,14 @@ class CityLife(RuleBasedStateMachine):
 
     # --- small hands
 
+    def machines_are_well(self) -> None:
+        """Let the lost come back, and those go that were to end; the pending ones wait on."""
+        for key, state in list(self.world.items()):
+            if state.standing is Standing.ENDING:
+                del self.world[key]
+            elif state.standing is Standing.LOST:
+                self.world[key] = replace(state, standing=Standing.UP)
+
     def pick(self, number: int) -> Place | None:
         ours = sorted(key for key, s in self.world.items() if s.meta.get(CITY_ID) == CITY)
         return ours[number % len(ours)] if ours else None
@@ -530,6 +572,8 @@ def draw(rng: random.Random, strategy_of: str) -> dict[str, object]:
         "acknowledge_drain": {"place": place, "stale": rng.random() < 0.5},
         "outage": {"provider": provider, "up": rng.random() < 0.6},
         "starts_fail": {"name": name, "fails": rng.random() < 0.4},
+        "starts_wait": {"name": name, "waits": rng.random() < 0.5},
+        "its_machine_is": {"place": place, "standing": rng.choice(list(Standing))},
         "person_stops": {"name": name, "held": rng.random() < 0.5},
         "stranger_takes_the_name": {"provider": provider, "name": name},
         "stranger_leaves": {"provider": provider, "name": name},
@@ -555,6 +599,7 @@ RULES = (
     *("crash", "crash", "crash", "vanish", "inner_process_dies", "attach", "acknowledge_drain"),
     *("everything_dies", "its_screen_shows", "its_screen_shows", "its_screen_shows"),
     *("agent_asks_for_a_restart", "person_drains", "person_resets"),
+    *("starts_wait", "its_machine_is", "its_machine_is"),
     *("outage", "starts_fail", "person_stops", "stranger_takes_the_name", "stranger_leaves"),
     *("time_passes", "time_passes", "time_passes", "the_clock_jumps"),
     *("tick",) * 12,

@@ -91,10 +91,13 @@ def _commands(city: City) -> Iterator[Finding]:
     """Look for each agent's program on the PATH the agent will have."""
     from gascity.controller.opening import home_of
     from gascity.core.environment import agent_environment
+    from gascity.session.registry import is_local
 
     home = home_of(city)
     seen: dict[tuple[str, str], Finding] = {}
     for spec in declared(city.desired):
+        if not is_local(spec.provider):
+            continue  # what is on its machine cannot be seen from here
         program = _program(spec.base_command)
         env = agent_environment(
             spec,

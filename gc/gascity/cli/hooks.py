@@ -57,11 +57,17 @@ def install(context: typer.Context, agent: _Name) -> int:
     """
     from gascity.controller.place import Place
     from gascity.hooks.install import install as set_up
+    from gascity.session.registry import is_local
 
     city = _city(context.obj, agent).load()
     place = Place(city.root)
     place.prepare()
     for spec in _meant(city, agent):
+        if not is_local(spec.provider):
+            raise GascityError(
+                f"{spec.name} runs on {spec.provider}, and hooks are files of this machine",
+                hint="its screen tells what it does",
+            )
         done = set_up(spec, _environment(city, spec), place.state)
         if done is None:
             what = f"backend {spec.backend}" if spec.backend else "a plain command"

@@ -24,6 +24,8 @@ COLOURS = {
     "auth": "yellow",
     "blocked": "red",
     "quarantined": "red",
+    "lost": "red",
+    "ending": "cyan",
     "unknown": "magenta",
     "critical": "red",
     "warning": "yellow",

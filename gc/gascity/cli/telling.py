@@ -24,6 +24,7 @@ WORDS = {
     "session.stopped": ("stopped", "33"),
     "session.draining": ("draining", "36"),
     "session.undrained": ("undrained", "36"),
+    "session.pending": ("waits", "33"),
     "session.start_failed": ("failed to start", "31"),
     "session.stop_failed": ("failed to stop", "31"),
     "session.drain_failed": ("failed to drain", "31"),

@@ -11,7 +11,7 @@ from gascity.config.document import Document, read_document
 from gascity.config.problems import ConfigProblems, Problem
 from gascity.config.prune import prune
 from gascity.config.report import Report
-from gascity.config.resolve import Auto, resolve
+from gascity.config.resolve import Auto, Locality, resolve
 from gascity.core.model import City
 
 if TYPE_CHECKING:  # pydantic is imported only where a city is read
@@ -24,13 +24,15 @@ def load_city(
     known_providers: Collection[str],
     auto_provider: Auto,
     session_provider: str = "",
+    is_local: Locality = lambda _: True,
 ) -> City:
     """Return the city that the file at `path` declares, fully resolved.
 
     Raises ConfigProblems with everything that is wrong, and nothing else. `known_providers` are
     the session providers there are; `auto_provider` is the one `auto` stands for, or finds it out;
-    `session_provider`, if given, stands above what `[session]` says. Reads the file and what it
-    points to; starts, creates and changes nothing.
+    `session_provider`, if given, stands above what `[session]` says; `is_local` tells whether a
+    provider's sessions run on this machine. Reads the file and what it points to; starts, creates
+    and changes nothing.
     """
     path = Path(os.path.abspath(path))
     document = _document(path)
@@ -44,6 +46,7 @@ def load_city(
         known_providers=known_providers,
         auto_provider=auto_provider,
         session_provider=session_provider,
+        is_local=is_local,
     )
     if report.count:
         raise ConfigProblems(report.problems, report.more, report.sources)

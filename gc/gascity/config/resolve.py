@@ -37,16 +37,18 @@ if TYPE_CHECKING:  # pydantic is imported only where a city is read
 
 AUTO = "auto"
 Auto = str | Callable[[], str]  # what `auto` stands for; found out only where somebody wants it
+Locality = Callable[[str], bool]  # whether a provider's sessions run on this machine
 MOST_AGENTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What names in the file may refer to, and what `auto` stands for here."""
+    """What names in the file may refer to, what `auto` stands for, and who is on this machine."""
 
     backends: Mapping[str, Backend]
     providers: Collection[str]
     auto: Auto
+    is_local: Locality
 
 
 def resolve(
@@ -56,12 +58,13 @@ def resolve(
     *,
     known_providers: Collection[str],
     auto_provider: Auto,
+    is_local: Locality,
     session_provider: str = "",
 ) -> City:
     """Return the city in the folder `root`, an absolute path, that `file` declares."""
     name = _city_name(file, root, report)
     backends = city_backends(file.providers, report)
-    choices = Choices(backends, known_providers, auto_provider)
+    choices = Choices(backends, known_providers, auto_provider, is_local)
     chosen = session_provider or file.session.provider
     default = _provider(chosen, ("session", "provider"), choices, report)
     _backend_known(file.workspace.provider, ("workspace", "provider"), choices, report)
@@ -167,6 +170,12 @@ def _entry(
     provider = default_provider
     if table.session:
         provider = _provider(table.session, (*path, "session"), choices, report)
+    if backend.hooks and not choices.is_local(provider):
+        report.at(
+            (*path, "hooks") if table.hooks else path,
+            f"hooks are files of this machine, and {quoted(provider)} runs agents elsewhere",
+            "write hooks = false; its screen tells what it does",
+        )
     return Entry(table, path, backend, command, command_at, provider)
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from gascity.agent import TIMEOUT, Agent, Home
 from gascity.controller.hooking import set_up_hooks, with_hooks
-from gascity.controller.noting import Began, LastWords, Note, NotUp, Up, unheard
+from gascity.controller.noting import Began, LastWords, Note, NotUp, Pends, Up, unheard
 from gascity.controller.parting import KEPT_LINES, PATIENCE, last_words
 from gascity.controller.telling import dialog_event, dialogs_at_start, nudge_event
 from gascity.core.actions import (
@@ -26,7 +26,7 @@ from gascity.core.actions import (
 )
 from gascity.core.fingerprint import conceal, secret_values
 from gascity.core.observed import DRAIN, DRAINED, STARTING
-from gascity.errors import GascityError, ProviderUnavailable, StartFailed
+from gascity.errors import GascityError, ProviderUnavailable, StartFailed, StartPending
 from gascity.runs.ids import new_run_id
 from gascity.screens.rules import RuleBook
 from gascity.session.answering import answer_dialog
@@ -40,8 +40,9 @@ DELIVERY_TIMEOUT = 30.0
 class Outcome:
     """What became of one action. `failure` is empty when it went well; `run` is what started.
 
-    `outage` says that the provider did not answer: the agent is not to blame. `receipt` is that of
-    a message, `also` what else happened on the way.
+    `outage` says that the provider did not answer, `pending` that the session waits for a machine
+    or the like: the agent is not to blame. `receipt` is that of a message, `also` what else
+    happened on the way.
     """
 
     action: SessionAction
@@ -49,6 +50,7 @@ class Outcome:
     run: str = ""
     failure: str = ""
     outage: bool = False
+    pending: bool = False
     receipt: Receipt | None = None
     also: tuple[Event, ...] = ()
 
@@ -137,7 +139,8 @@ class Hands:
             return failed(action, f"{type(problem).__name__}: {problem}")
 
     def _start(self, action: Start) -> Outcome:
-        run, now = new_run_id(), datetime.now()  # noqa: DTZ005  a beacon is read by people: local time
+        run = action.run or new_run_id()
+        now = datetime.now()  # noqa: DTZ005  a beacon is read by people: local time
         spec = action.spec
         provider = self.providers[spec.provider]
         agent = Agent(spec, provider, self.home)
@@ -152,6 +155,11 @@ class Hands:
         except ProviderUnavailable:
             self.note(Up(run, doubtful=True))
             raise
+        except StartPending as problem:
+            self.note(Pends(run))
+            why = self._sentence(action, problem)
+            waits = Event(EventType.SESSION_PENDING, spec.name, spec.session, run, why)
+            return Outcome(action, waits, run=run, failure=why, pending=True)
         except Exception as problem:
             said = problem.output if isinstance(problem, StartFailed) else ""
             self.note(NotUp(run, str(problem), said, time.time()))
@@ -203,10 +211,11 @@ class Hands:
 
     def _sentence(self, action: SessionAction, problem: GascityError) -> str:
         """Give the reason and, of a start that failed, the last thing it said, without secrets."""
-        if not isinstance(problem, StartFailed) or not isinstance(action, Start):
+        if not isinstance(action, Start):
             return problem.message
         text = problem.message
-        last = problem.output.strip().rpartition("\n")[2].strip()
+        output = problem.output if isinstance(problem, StartFailed) else ""
+        last = output.strip().rpartition("\n")[2].strip()
         if last and not text.rstrip().endswith(last):
             text = f"{text} (its last line: {last})"
         passed = {key: self.home.ambient.get(key, "") for key in action.spec.pass_env}

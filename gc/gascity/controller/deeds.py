@@ -25,6 +25,7 @@ from gascity.core.memory import (
     Memory,
     after_failed_dialog,
     after_failed_start,
+    after_pending,
     after_start,
     after_stop,
 )
@@ -68,6 +69,11 @@ class Deed:
         """Whether its turn has come."""
         return self.deadline != float("inf")
 
+    @property
+    def yields(self) -> bool:
+        """Whether it does nothing but bring a session up, and may be given up for its end."""
+        return all(isinstance(action, Start) for action in self.actions)
+
     def __str__(self) -> str:
         last = self.actions[-1]
         doing = f"{DOING[type(last)]}: {last.why}"
@@ -84,6 +90,7 @@ class Deeds:
         self._under_way: dict[str, list[Deed]] = {}
         self._touched: dict[str, tuple[float, str]] = {}
         self._resting: dict[str, float] = {}
+        self._pending: set[str] = set()
         self._count = 0
         self._lanes: Lanes[tuple[str, Deed]] = Lanes(lambda name: hands.providers[name].parallel)
         self._no_more_starts = threading.Event()
@@ -110,9 +117,18 @@ class Deeds:
         for action in actions:
             chains.setdefault(action.session, []).append(action)
         for session, chain in chains.items():
+            self._give_up(session)
             deed = self._note(session, chain)
             self._lanes.join((chain[-1].provider, deed.starts), deed.number, (session, deed))
         self._give_turns()
+
+    def _give_up(self, session: str) -> None:
+        """Listen no more to a start that another deed comes before, and end its rest."""
+        if session in self._under_way:
+            self._lanes.withdraw(lambda waiting: waiting[0] == session)
+        for deed in self._under_way.pop(session, []):
+            self._lanes.leave(deed.number)
+        self._resting.pop(session, None)
 
     def _give_turns(self) -> None:
         for session, deed in self._lanes.turns():
@@ -152,8 +168,11 @@ class Deeds:
         self._give_turns()
         for outcome in acted.outcomes:
             self._touched[acted.session] = (time.monotonic(), outcome.action.provider)
-            if outcome.failure and (outcome.outage or not isinstance(outcome.action, Start)):
+            no_blame = outcome.outage or outcome.pending or not isinstance(outcome.action, Start)
+            if outcome.failure and no_blame:
                 self._resting[acted.session] = now + RETRY
+            self._pending -= {acted.session}
+            self._pending |= {acted.session} if outcome.pending else set()
             memory = after(memory, outcome, now)
         return memory
 
@@ -244,6 +263,15 @@ class Deeds:
             name for name, deeds in self._under_way.items() if any(deed.starts for deed in deeds)
         )
 
+    def yielding(self) -> frozenset[str]:
+        """Return the sessions of which nothing is done but a start that may be given up.
+
+        Not those that were done something to since the last look: they may be up by now.
+        """
+        starts = {n for n, deeds in self._under_way.items() if all(deed.yields for deed in deeds)}
+        waits = self._pending & self._resting.keys() - self._under_way.keys()
+        return frozenset((starts | waits) - self._touched.keys())
+
     def outran_a_look(self, session: str = "") -> bool:
         """Tell whether the last look is older than a deed, at this session or at any."""
         return session in self._touched if session else bool(self._touched)
@@ -274,12 +302,24 @@ class Deeds:
             self._post(Acted(stop.session, deed.number, (outcome,)))
 
 
+def news(outcomes: Iterable[Outcome], memory: Memory) -> list[Outcome]:
+    """Return the outcomes that are new to a memory: not what was known to be waited for."""
+    return [
+        one
+        for one in outcomes
+        if not one.pending or memory.of(one.action.session).waits != one.failure
+    ]
+
+
 def after(memory: Memory, outcome: Outcome, now: float) -> Memory:
     """Return what is remembered after an outcome. An outage is nobody's failure."""
     session = outcome.action.session
     match outcome.action:
         case Start() if outcome.outage:
             return memory
+        case Start(spec) if outcome.pending:
+            who = {"run": outcome.run, "provider": spec.provider}
+            return after_pending(memory, session, **who, why=outcome.failure, now=now)
         case Start() if outcome.failure:
             return after_failed_start(memory, session, now=now, why=outcome.failure)
         case Start(spec):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from gascity.core.decision import is_away
 from gascity.core.observed import Alive, SessionState, Shown
 from gascity.core.reports import Report, after, heard
 from gascity.runs.ids import age_of, is_run_id
@@ -61,7 +62,8 @@ class Hearing:
         told = dict(shown)
         for session in self._last.keys() & sessions.keys():
             report = self.last(session, sessions[session].run)
-            if report is None or not isinstance(sessions[session].life, Alive):
+            state = sessions[session]
+            if report is None or not isinstance(state.life, Alive) or is_away(state):
                 continue
             blind = session not in with_screens
             found = self._one(session, shown.get(session), report, now, blind=blind)

@@ -18,11 +18,12 @@ from gascity.controller.noting import (
     Note,
     NotUp,
     Nudged,
+    Pends,
     Sight,
     Up,
 )
 from gascity.core.actions import EventType
-from gascity.core.decision import lives
+from gascity.core.decision import is_up, lives
 from gascity.core.observed import (
     AGENT,
     BACKEND,
@@ -40,6 +41,7 @@ from gascity.runs.info import SIGNALLED, LastNudge, RunInfo, Status, seconds_of,
 MOMENT = 2.0  # seconds in which somebody should have said how a run ended that is over
 UNSEEN = "nobody saw how it ended"
 NOT_STARTED = "the start failed"
+NEVER_UP = f"{NOT_STARTED}: it was gone before it came up"
 STARTED_BEFORE = "it was running already"
 
 
@@ -47,12 +49,14 @@ STARTED_BEFORE = "it was running already"
 class OpenRun:
     """A run that is not over, as far as it is known.
 
-    `rises` says that its start is under way, `was_seen` that it was seen alive. `known_at` is the
-    monotonic moment from which on it must be seen, `over_since` that at which it no longer was.
+    `rises` says that its start is under way, `pends` that this had to wait and goes on later,
+    `was_seen` that it was seen alive. `known_at` is the monotonic moment from which on it must be
+    seen, `over_since` that at which it no longer was.
     """
 
     info: RunInfo
     rises: bool = False
+    pends: bool = False
     was_seen: bool = False
     known_at: float = 0.0
     over_since: float | None = None
@@ -101,6 +105,8 @@ class Ledger:
                 self._begin(note)
             case Up(run, doubtful):
                 self._up(run, doubtful=doubtful)
+            case Pends(run):
+                self._pend(run)
             case NotUp():
                 self._not_up(note)
             case LastWords(run, agent, text):
@@ -129,7 +135,7 @@ class Ledger:
         for run, one in list(self.open.items()):
             if one.over_since is None or now < one.over_since + MOMENT:
                 continue
-            end = str(one.life) if one.life else UNSEEN
+            end = str(one.life) if one.life else NEVER_UP if one.pends else UNSEEN
             well = one.life is not None and one.life.code == 0
             status = Status.COMPLETED if well else Status.FAILED
             self.wordless[run] = one.info
@@ -137,6 +143,8 @@ class Ledger:
 
     def _begin(self, note: Began) -> None:
         spec = note.spec
+        if self._goes_on(note.run):
+            return
         self._change(
             OpenRun(
                 RunInfo(
@@ -160,10 +168,25 @@ class Ledger:
         if note.prompt:
             self.prompts[note.run] = (spec.name, note.prompt)
 
+    def _goes_on(self, run: str) -> bool:
+        """Go on with the record of a start that had to wait; tell whether there is one."""
+        one = self.open.get(run)
+        if one is None and (info := self._recall(run)) is not None:
+            one = self._change(OpenRun(_running(info)))
+        if one is not None:
+            one.rises, one.over_since = True, None
+        return one is not None
+
     def _up(self, run: str, *, doubtful: bool) -> None:
         one = self.open.get(run)
         if one is not None:
             one.rises, one.was_seen, one.known_at = False, not doubtful, time.monotonic()
+            one.pends = one.pends and doubtful
+
+    def _pend(self, run: str) -> None:
+        one = self.open.get(run)
+        if one is not None:
+            one.rises, one.pends, one.known_at = False, True, time.monotonic()
 
     def _not_up(self, note: NotUp) -> None:
         one = self.open.get(note.run)
@@ -217,11 +240,11 @@ class Ledger:
         }
         for run, state in mine.items():
             one = self.open.get(run)
-            if one is None and lives(state):
+            if one is None and is_up(state):
                 one = self._adopt(sight.provider, state)
             if one is not None and not one.rises:
                 self._learn(one, state)
-                one.was_seen = one.was_seen or lives(state)
+                one.was_seen = one.was_seen or is_up(state)
                 over = sight.began > one.known_at and not lives(state)
                 one.over_since = (one.over_since or time.monotonic()) if over else None
         for run, one in self.open.items():
@@ -244,18 +267,7 @@ class Ledger:
             why=STARTED_BEFORE,
             start_time=utc(state.created) if state.created is not None else "",
         )
-        alive = replace(
-            info,
-            status=Status.RUNNING,
-            provider=provider,
-            end="",
-            end_time="",
-            duration=None,
-            exit_code=None,
-            signal=None,
-            crash=False,
-            asked=False,
-        )
+        alive = replace(_running(info), provider=provider)
         self.follow(state.name, state.run)
         return self._change(OpenRun(alive, was_seen=True))
 
@@ -268,7 +280,7 @@ class Ledger:
             info = replace(info, pid=state.process.pid, pid_started=state.process.started)
         if STARTING not in state.meta and state.meta.get(READY, "") != info.ready:
             info = replace(info, ready=state.meta.get(READY, ""))
-        if isinstance(state.life, Exited) and (one.life is None or one.life == Exited()):
+        if isinstance(state.life, Exited) and _says_more(state.life, one.life):
             one.life = state.life
         elif isinstance(state.life, Alive):
             one.life = None
@@ -309,3 +321,23 @@ class Ledger:
         self.open[one.info.run_id] = one
         self.changed[one.info.run_id] = one.info
         return one
+
+
+def _says_more(end: Exited, known: Exited | None) -> bool:
+    """Tell whether an end is better known than before: how, or at least why."""
+    return known is None or known == Exited() or bool(end.reason and not known.reason)
+
+
+def _running(info: RunInfo) -> RunInfo:
+    """Return the record of a run that goes on, whatever was written of its end."""
+    return replace(
+        info,
+        status=Status.RUNNING,
+        end="",
+        end_time="",
+        duration=None,
+        exit_code=None,
+        signal=None,
+        crash=False,
+        asked=False,
+    )

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from gascity.controller.act import Hands
 from gascity.controller.clock import Clock
+from gascity.controller.deeds import news
 from gascity.controller.demand import UNCOUNTED
 from gascity.controller.inbox import Inbox
 from gascity.controller.looks import HASTE, news_of
@@ -324,9 +325,9 @@ class Controller:
     def _acted(self, acted: Acted) -> None:
         memory = self.deeds.end(acted, self.memory, self._clock.now())
         if memory is not None:
-            self.memory = memory
+            untold, self.memory = news(acted.outcomes, self.memory), memory
             self._screens.touch(acted.session)
-            for outcome in acted.outcomes:
+            for outcome in untold:
                 self._say(*self.postbox.done(self._chronicle.discreet(outcome)))
         self._looks.want()
 

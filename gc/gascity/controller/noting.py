@@ -34,6 +34,13 @@ class Up:
 
 
 @dataclass(frozen=True, slots=True)
+class Pends:
+    """The start has to wait: the next one goes on with this incarnation."""
+
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
 class NotUp:
     """The start failed; `output` is the last thing it said."""
 
@@ -88,7 +95,7 @@ class Sight:
     began: float
 
 
-Note = Began | Up | NotUp | LastWords | Nudged | Ended | Sight
+Note = Began | Up | Pends | NotUp | LastWords | Nudged | Ended | Sight
 
 
 def unheard(note: Note) -> None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from gascity.core.decision import is_away
 from gascity.core.model import AgentSpec
 from gascity.core.observed import Alive, Observation, Seen, SessionState, Unseen
 from gascity.errors import GascityError
@@ -18,13 +19,22 @@ NEWBORN = 30.0  # a launcher may take this long until the agent's own process sh
 def look(provider: SessionProvider, specs: Iterable[AgentSpec]) -> Observation:
     """Return what `provider` sees, with the second layer of liveness asked where there is one."""
     try:
-        sessions = dict(provider.observe(timeout=TIMEOUT))
+        sessions = of_this_machine(provider, provider.observe(timeout=TIMEOUT))
         _ask_for_processes(provider, sessions, specs)
     except GascityError as problem:
         return Unseen(problem.message)
     except Exception as problem:  # noqa: BLE001  a provider is foreign code: its bug is an outage
         return Unseen(f"it failed with {type(problem).__name__}: {problem}")
     return Seen(sessions)
+
+
+def of_this_machine(
+    provider: SessionProvider, sessions: Mapping[str, SessionState]
+) -> dict[str, SessionState]:
+    """Return the sessions without the processes of other machines: here they are somebody else."""
+    if provider.is_local:
+        return dict(sessions)
+    return {name: replace(state, process=None) for name, state in sessions.items()}
 
 
 def _ask_for_processes(
@@ -38,6 +48,7 @@ def _ask_for_processes(
         if spec.hints.process_names
         and (state := sessions.get(spec.session)) is not None
         and isinstance(state.life, Alive)
+        and not is_away(state)
         and not _newborn(state)
     }
     if wanted:

@@ -29,6 +29,7 @@ from gascity.session.registry import (
     PREFERRED,
     SHIPPED,
     auto_provider,
+    is_local,
     make_provider,
     provider_class,
 )
@@ -46,7 +47,11 @@ def read_city(path: Path) -> City:
             hint=f"there are: auto, {', '.join(KNOWN)}",
         )
     city = load_city(
-        path, known_providers=KNOWN, auto_provider=cache(auto_provider), session_provider=chosen
+        path,
+        known_providers=KNOWN,
+        auto_provider=cache(auto_provider),
+        session_provider=chosen,
+        is_local=is_local,
     )
     for name, settings in city.provider_settings.items():
         if name in SHIPPED:

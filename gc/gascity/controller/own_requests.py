@@ -17,7 +17,7 @@ from gascity.controller.messages import Asked, Wake
 from gascity.controller.workers import Workers
 from gascity.core.model import declared
 from gascity.core.observed import Alive
-from gascity.core.views import UP, State
+from gascity.core.views import COMING, UP, State
 from gascity.errors import GascityError, NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class OwnRequests:
             view = next((each for each in controller.views if each.session == whom.session), None)
             if view is None:
                 return GascityError(f"{whom.agent} is no longer wanted, so it was not replaced")
-            if view.run == whom.run or view.state in (State.STARTING, State.UNKNOWN):
+            if view.run == whom.run or view.state in COMING or view.state is State.UNKNOWN:
                 return None
             if view.state not in UP or not view.run:
                 why = controller.conceal(view.name, view.reason)

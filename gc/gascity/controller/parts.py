@@ -21,6 +21,7 @@ from gascity.controller.given import Given
 from gascity.controller.looks import Looks
 from gascity.controller.messages import Happened, Looked, Message, Wake
 from gascity.controller.noting import Note
+from gascity.controller.observe import of_this_machine
 from gascity.controller.postbox import Postbox, first_words
 from gascity.controller.records import Records, World
 from gascity.controller.screens import ScreenReader, Screens
@@ -113,6 +114,7 @@ class Parts:
             self.deeds.occupied_at_the_end() if closing else busy,
             typed_at=self.deeds.typing(),
             starting=self.deeds.starting(),
+            yielding=self.deeds.yielding(),
             shown=self.screens.heard(sessions, now),
             queued={session: one for session, one in queued.items() if session not in unread},
             unread=frozenset(unread),
@@ -159,14 +161,16 @@ class Parts:
         self.watch()
 
     def _listen(self, name: str) -> Watch:
+        provider = self.providers[name]
+
         def seen(sessions: Mapping[str, SessionState], at: float, *, whole: bool = True) -> None:
-            told = Seen(sessions)
+            told = Seen(of_this_machine(provider, sessions))
             given = self._given.secrets(told)
             self._post(Looked(name, told, told_at=at, whole=whole, given=given))
 
         wake = partial(self._post, Wake())
         try:
-            return self.providers[name].watch(wake, seen=seen)
+            return provider.watch(wake, seen=seen)
         except Exception:  # noqa: BLE001  a provider is foreign code: without it the patrol has to do
             traceback.print_exc()
             return Watch()

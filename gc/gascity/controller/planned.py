@@ -20,6 +20,7 @@ NOW, UNDER_WAY, TURN = "now", "under way", "waits for its turn"
 _WAITS = frozenset(
     {
         State.STARTING,
+        State.PENDING,
         State.WAITING,
         State.BLOCKED,
         State.LIMITED,
@@ -27,6 +28,8 @@ _WAITS = frozenset(
         State.BACKOFF,
         State.QUARANTINED,
         State.DRAINING,
+        State.ENDING,
+        State.LOST,
         State.UNKNOWN,
     }
 )

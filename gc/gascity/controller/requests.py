@@ -26,7 +26,7 @@ from gascity.core import memory as remembering
 from gascity.core.actions import Event, EventType
 from gascity.core.model import AgentSpec
 from gascity.core.observed import AGENT, Alive
-from gascity.core.views import UP, AgentView, State
+from gascity.core.views import COMING, UP, AgentView, State
 from gascity.errors import GascityError, StopTimedOut, UsageError
 
 if TYPE_CHECKING:
@@ -262,8 +262,14 @@ class _Restart:
 
     def late(self) -> GascityError:
         """Say that it took too long."""
+        sessions = {spec.session for spec in self._specs}
+        waits = "".join(
+            f"; {view.name} is pending: {self._controller.conceal(view.name, view.reason)}"
+            for view in self._controller.views
+            if view.session in sessions and view.state is State.PENDING
+        )
         return GascityError(
-            f"not all of them came up in time{silence(self._controller)}",
+            f"not all of them came up in time{waits}{silence(self._controller)}",
             hint="`gc status` shows how they stand",
         )
 
@@ -282,7 +288,7 @@ class _Restart:
         """Tell whether the agent is done: a member its pool does not need is, too."""
         if view is None:
             return True
-        if view.state is State.STARTING:
+        if view.state in COMING:
             return False
         if view.state not in UP or not view.run:
             return GascityError(f"{spec.name} did not come up: {view.reason}")

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from gascity.controller.hearing import Hearing
 from gascity.controller.messages import Heard, Message, Read
+from gascity.core.decision import is_away
 from gascity.core.model import City, declared
 from gascity.core.observed import Alive, SessionState, Shown
 from gascity.errors import GascityError
@@ -53,9 +54,13 @@ def expected_screens(city: City, sessions: Mapping[str, SessionState]) -> dict[s
     for spec in declared(city.desired):
         state = sessions.get(spec.session)
         rules = city.screens.by_backend.get(spec.backend)
-        if rules is not None and state is not None and isinstance(state.life, Alive):
+        if rules is not None and state is not None and _has_screen(state):
             found[spec.session] = Expected(state.run, spec.provider, rules, spec.stall_timeout)
     return found
+
+
+def _has_screen(state: SessionState) -> bool:
+    return isinstance(state.life, Alive) and not is_away(state)
 
 
 class Screens:

@@ -2,7 +2,8 @@
 
 A provider knows since when a session lives, not since when its agent works or waits: the loop does,
 because it sees every change. What was there before it looked counts from the start of its session.
-Since when an agent is down after a crash or a failed start is remembered, also by the next loop.
+Since when an agent is down after a crash or a failed start, or pending or lost, is remembered, also
+by the next loop.
 """
 
 from __future__ import annotations
@@ -87,7 +88,9 @@ class Standing:
 
 
 def _down_since(view: AgentView, known: AgentMemory) -> float | None:
-    """Return when that happened because of which an agent is left alone; None if nothing did."""
+    """Return when that happened because of which an agent is as it is; None if nothing did."""
+    if view.state in (State.PENDING, State.LOST, State.ENDING):
+        return known.away_since
     if view.state not in (State.BACKOFF, State.QUARANTINED):
         return None
     ends = [*known.failures[-1:], *([] if known.ended_at is None else [known.ended_at])]

@@ -19,12 +19,13 @@ class Start:
     """Bring a new incarnation of the agent up, in the place of one that ended.
 
     `ended_run` names the incarnation that ended, whose last words are worth keeping; the provider
-    replaces what is left of it.
+    replaces what is left of it. `run` is one whose start had to wait, and goes on.
     """
 
     spec: AgentSpec
     why: str
     ended_run: str = ""
+    run: str = ""
 
     @property
     def session(self) -> str:
@@ -129,6 +130,7 @@ class EventType(StrEnum):
     SESSION_DRAINING = "session.draining"
     SESSION_UNDRAINED = "session.undrained"
     SESSION_FOREIGN = "session.foreign"
+    SESSION_PENDING = "session.pending"
     START_FAILED = "session.start_failed"
     STOP_FAILED = "session.stop_failed"
     DRAIN_FAILED = "session.drain_failed"

@@ -19,6 +19,9 @@ _STEPS: Mapping[State, str] = {
     State.BACKOFF: "starts again",
     State.UNKNOWN: "left alone; `gc doctor` looks at it",
     State.DRAINING: "ends when it has finished its work",
+    State.PENDING: "comes up when it has what it waits for",
+    State.LOST: "left alone until its machine answers; `gc restart {name}` gives it up",
+    State.ENDING: "left alone until it is gone",
     State.SUSPENDED: "`suspended` in the city file keeps it down",
     State.STOPPED: "`gc restart {name}` starts it",
 }

@@ -48,11 +48,15 @@ class Trouble(StrEnum):
     UNREADY = "unready"
     FOREIGN = "foreign"
     DRIFT = "drift"
+    PENDING = "pending"
+    LOST = "lost"
     PROVIDER = "provider"
     MASS_DEATH = "mass-death"
 
 
-_MILD = frozenset({Trouble.LIMITED, Trouble.STALLED, Trouble.UNREADY, Trouble.DRIFT})
+_MILD = frozenset(
+    {Trouble.LIMITED, Trouble.STALLED, Trouble.UNREADY, Trouble.DRIFT, Trouble.PENDING}
+)
 
 
 def of_agent(

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gascity.core.actions import Action
-from gascity.core.decision import lives
+from gascity.core.away import STATES
+from gascity.core.decision import is_away, lives
 from gascity.core.decision import view as seen_as
 from gascity.core.difference import FieldChange, field_changes
 from gascity.core.drift import has_drifted
@@ -145,8 +146,9 @@ def _as_it_is(
     scene: Scene, spec: AgentSpec, view: AgentView, state: SessionState | None
 ) -> AgentView:
     """Return how an agent stands that nobody starts or replaces."""
-    runs = state is not None and lives(state)
-    is_now = State.READY if runs else State.STOPPED
+    is_now = State.READY if state is not None and lives(state) else State.STOPPED
+    if state is not None and is_away(state):
+        is_now = STATES[state.standing]
     return seen_as(spec, scene.memory.of(view.session), is_now, view.reason, state)
 
 

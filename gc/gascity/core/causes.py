@@ -46,7 +46,7 @@ class Cause:
 
 def cause(case: Case) -> Cause:
     """Return why an agent is as it is."""
-    if case.busy:
+    if case.busy and case.view.state is not State.PENDING:
         return Cause(f"the controller is at work on it ({case.busy})", "the end of that")
     if case.due:
         return _not_kept(case)
@@ -111,6 +111,28 @@ def _starting(case: Case) -> Cause:
         return Cause(f"it is started again: {case.view.reason}")
     past = "does not run" if case.known.counted or case.known.total_restarts else "never ran"
     return Cause(f"it {past} and is wanted by the city, so it is started now")
+
+
+def _pending(case: Case) -> Cause:
+    needs = case.view.reason.removeprefix("waits for ")
+    if needs != case.view.reason:
+        return Cause(f"it is not up yet, and waits for {needs}, which is not up", needs)
+    return Cause(f"it is not up yet{_away_since(case)}: {case.view.reason}", "what it lacks")
+
+
+def _lost(case: Case) -> Cause:
+    said = f"it is lost{_away_since(case)}: {case.view.reason}"
+    return Cause(f"{said}; it may live there, so it is not restarted", "its machine to answer")
+
+
+def _ending(case: Case) -> Cause:
+    said = f"it is ending{_away_since(case)}: {case.view.reason}"
+    return Cause(f"{said}; it is left alone until it is gone", "its end")
+
+
+def _away_since(case: Case) -> str:
+    since = case.known.away_since
+    return "" if since is None else f", since {moment(since)}"
 
 
 def _ready(case: Case) -> Cause:
@@ -252,6 +274,9 @@ def _unknown(case: Case) -> Cause:
 
 _BY_STATE: Mapping[State, Callable[[Case], Cause]] = {
     State.STARTING: _starting,
+    State.PENDING: _pending,
+    State.LOST: _lost,
+    State.ENDING: _ending,
     State.READY: _ready,
     State.IDLE: _ready,
     State.WORKING: _working,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from gascity.core.actions import Event, EventType, Undrain
 from gascity.core.alerts import Alert, Trouble, of_agent
+from gascity.core.away import BY_A_PERSON, away, noted, tried_again
 from gascity.core.dead import dead, foretold
 from gascity.core.decision import (
     FREE,
@@ -21,6 +22,7 @@ from gascity.core.decision import (
     Wanted,
     Wish,
     event,
+    is_away,
     lives,
     replaced,
     stopped,
@@ -31,7 +33,7 @@ from gascity.core.draining import asked, drain
 from gascity.core.drift import Waits, has_drifted, left_to_a_person, notice, replacement
 from gascity.core.ends import NO_CRASH, excuse_of, how, uncounted, was_to_end
 from gascity.core.idle import idle_at, idled
-from gascity.core.memory import AgentMemory, Excuse, incarnate, not_later, pardon
+from gascity.core.memory import AgentMemory, Excuse, incarnate, not_later, pardon, present
 from gascity.core.model import AgentSpec, OnDrift
 from gascity.core.nudges import QueuedNudge
 from gascity.core.observed import (
@@ -72,17 +74,14 @@ def decide(
     """
     if state is not None and state.meta.get(CITY_ID) != city_id:
         return _foreign(spec, memory)
-    freed: tuple[Event, ...] = ()
-    if memory.fingerprint != spec.fingerprint:
-        if memory.quarantined:
-            freed = (event(EventType.AGENT_RELEASED, spec, "", "its configuration changed"),)
-        memory = pardon(memory) if memory.fingerprint else memory
-        memory = replace(memory, fingerprint=spec.fingerprint)
+    memory, freed = _forgiven(spec, memory)
     memory = not_later(memory, now)
     memory, noted = _take_note(spec, wish, state, memory, now)
     events = (*freed, *noted)
     alive = state is not None and lives(state)
     match wish:
+        case _ if state is not None and is_away(state):
+            decision = away(spec, wish, state, memory, permit, now)
         case Unwanted():
             decision = stopped(spec, wish, state, memory)
         case Surplus() if alive and state is not None:
@@ -98,17 +97,32 @@ def decide(
                 looked_at=now if looked_at is None else looked_at,
             )
             decision = _living(spec, state, memory, permit, now, sight)
+        case Wanted() if memory.waits and state is None:
+            decision = tried_again(spec, memory, permit, now)
         case Wanted():
             decision = dead(spec, state, memory, permit, now)
             events = foretold(events, spec, memory, decision, now)
     return replace(decision, events=(*events, *decision.events)) if events else decision
 
 
+def _forgiven(spec: AgentSpec, memory: AgentMemory) -> tuple[AgentMemory, tuple[Event, ...]]:
+    """Forget the bad past of another configuration, and what that waited for."""
+    if memory.fingerprint == spec.fingerprint:
+        return memory, ()
+    freed = event(EventType.AGENT_RELEASED, spec, "", "its configuration changed")
+    events = (freed,) if memory.quarantined else ()
+    memory = replace(pardon(memory), waits="") if memory.fingerprint else memory
+    return replace(memory, fingerprint=spec.fingerprint), events
+
+
 def _take_note(
     spec: AgentSpec, wish: Wish, state: SessionState | None, memory: AgentMemory, now: float
 ) -> tuple[AgentMemory, tuple[Event, ...]]:
     """Learn from what is seen: an incarnation taken up, or an end that was not counted yet."""
+    if state is not None and is_away(state):
+        return noted(memory, state, spec.provider, now), ()
     if state is not None and lives(state):
+        memory = present(memory)
         if memory.run == state.run and memory.provider == spec.provider:
             return memory, ()
         adopted = incarnate(memory, state.run, spec.provider)
@@ -117,18 +131,27 @@ def _take_note(
         )
     ended = uncounted(state, memory)
     if not ended:
-        return (replace(memory, run="") if memory.run else memory), ()
+        if state is None and _goes_on(spec, wish, memory):
+            return memory, ()
+        return present(replace(memory, run="") if memory.run else memory), ()
+    said = how(state, memory)
     wanted_end, excuse = was_to_end(spec, wish, state, memory), excuse_of(ended, memory, now)
-    memory = replace(memory, run="", counted=ended, drift_since=None, excuse="")
+    memory = replace(present(memory), run="", counted=ended, drift_since=None, excuse="")
     if wanted_end:
         if state is not None and not isinstance(wish, Wanted):
             return memory, ()  # it is cleared away, and that is told
-        said = f"{how(state)}, as it was to"
-        return memory, (event(EventType.SESSION_STOPPED, spec, ended, said),)
+        told = event(EventType.SESSION_STOPPED, spec, ended, f"{said}, as it was to")
+        return memory, (told,)
     if excuse:
-        return _excused(spec, memory, ended, how(state), excuse, now)
-    memory = replace(memory, ended_at=now, crashed_at=now, last_end=how(state))
-    return memory, (event(EventType.SESSION_CRASHED, spec, ended, how(state)),)
+        return _excused(spec, memory, ended, said, excuse, now)
+    memory = replace(memory, ended_at=now, crashed_at=now, last_end=said)
+    return memory, (event(EventType.SESSION_CRASHED, spec, ended, said),)
+
+
+def _goes_on(spec: AgentSpec, wish: Wish, memory: AgentMemory) -> bool:
+    """Tell whether a start that had to wait is tried again with the same incarnation."""
+    here = memory.provider == spec.provider
+    return bool(memory.waits) and isinstance(wish, Wanted) and here
 
 
 def _excused(
@@ -229,7 +252,7 @@ def _asked_for(state: SessionState, memory: AgentMemory) -> str:
     if not state.run:
         return ""
     if memory.recycle == state.run:
-        return "a person asked for it"
+        return BY_A_PERSON
     if state.meta.get(RESTART_REQUESTED) == state.run:
         return _BY_ITSELF
     return "its start was cut off" if state.meta.get(STARTING) == state.run else ""

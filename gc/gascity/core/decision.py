@@ -8,7 +8,7 @@ from gascity.core.actions import Action, Event, EventType, Start, Stop
 from gascity.core.alerts import Alert
 from gascity.core.memory import AgentMemory
 from gascity.core.model import AgentSpec
-from gascity.core.observed import Alive, SessionState
+from gascity.core.observed import Alive, SessionState, Standing
 from gascity.core.views import AgentView, State
 
 
@@ -78,6 +78,16 @@ def lives(state: SessionState) -> bool:
     return isinstance(state.life, Alive) and state.agent_alive
 
 
+def is_away(state: SessionState) -> bool:
+    """Tell whether the session exists and is not up: it is pending, lost, or about to end."""
+    return isinstance(state.life, Alive) and state.standing is not Standing.UP
+
+
+def is_up(state: SessionState) -> bool:
+    """Tell whether the agent lives, and where it can be worked with."""
+    return lives(state) and not is_away(state)
+
+
 def stopped(
     spec: AgentSpec, wish: Unwanted, state: SessionState | None, memory: AgentMemory
 ) -> Decision:
@@ -116,7 +126,8 @@ def view(
     drift: bool = False,
 ) -> AgentView:
     """Return how an agent stands."""
-    alive = session is not None and lives(session)
+    pending = session is not None and session.standing is Standing.PENDING
+    alive = session is not None and lives(session) and not pending
     return AgentView(
         name=spec.name,
         session=spec.session,

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from gascity.core.decision import Wanted, Wish
 from gascity.core.draining import acknowledged, asked
-from gascity.core.memory import AgentMemory, Excuse
+from gascity.core.memory import FRESH, AgentMemory, Excuse
 from gascity.core.model import AgentSpec
-from gascity.core.observed import Exited, SessionState
+from gascity.core.observed import Exited, SessionState, Standing
 
 NO_CRASH = "so it is no crash"  # the last words on an end that was neither asked for nor a crash
 
 
-def how(state: SessionState | None) -> str:
-    """Say how a session ended that should live."""
+def how(state: SessionState | None, memory: AgentMemory = FRESH) -> str:
+    """Say how a session ended that should live, of one that is gone by what is remembered of it."""
     match state:
+        case None if memory.away and memory.condition:
+            return f"the session is gone: {memory.condition}"
         case None:
             return "the session is gone, nobody saw how"
         case SessionState(life=Exited() as end):
@@ -24,6 +26,8 @@ def how(state: SessionState | None) -> str:
 
 def uncounted(state: SessionState | None, memory: AgentMemory) -> str:
     """Return the incarnation that ended and was not counted yet, or the empty string."""
+    if state is None and memory.away == Standing.PENDING:
+        return ""  # it never came up
     ended = state.run if state is not None else memory.run
     return "" if ended == memory.counted else ended
 

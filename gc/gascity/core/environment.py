@@ -25,18 +25,22 @@ def agent_environment(
     city_path: str,
     run: str,
     gc_folder: str,
+    is_local: bool = True,
 ) -> dict[str, str]:
     """Return the whole environment for one incarnation.
 
     `gc_folder` is where this `gc` lies: it comes last on PATH, so that an agent can call `gc`
-    without any other program of that folder getting in front of the agent's own.
+    without any other program of that folder getting in front of the agent's own. An agent that is
+    not `is_local` has the programs, the home and the language of its own machine: of this one it
+    is given nothing but what is passed or declared.
     """
-    env = {key: value for key, value in ambient.items() if _is_base(key)}
+    env = {key: value for key, value in ambient.items() if is_local and _is_base(key)}
     for key in spec.pass_env:
         if key in ambient:
             env[key] = ambient[key]
     env.update(spec.env)
-    env["PATH"] = _with_folder(env.get("PATH") or DEFAULT_PATH, gc_folder)
+    if is_local:
+        env["PATH"] = _with_folder(env.get("PATH") or DEFAULT_PATH, gc_folder)
     env.update(
         GC_AGENT=spec.name,
         GC_CITY=city,

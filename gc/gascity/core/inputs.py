@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gascity.core.away import why_of
 from gascity.core.case import Case
 from gascity.core.causes import names_of
+from gascity.core.decision import is_away
 from gascity.core.draining import acknowledged, asked
 from gascity.core.drift import has_drifted
 from gascity.core.ends import how
@@ -65,6 +67,10 @@ def _session(case: Case) -> str:
         return f"{name}: there is none"
     if not isinstance(state.life, Alive) or not state.agent_alive:
         return f"{name}: {how(state)}"
+    if is_away(state):
+        began = case.known.away_since
+        how_long = "" if began is None else f", since {moment(began)}"
+        return f"{name}: {state.standing}{how_long}: {why_of(state)}"
     process = f", process {state.process.pid}" if state.process is not None else ""
     since = f", since {moment(state.created)}" if state.created is not None else ""
     return f"{name}: alive{process}{since}"
@@ -89,6 +95,8 @@ def _screen(case: Case) -> str:
     shown, session = case.shown, case.view.session
     if not case.scene.kept:
         return "not read, as no controller runs"
+    if case.state is not None and is_away(case.state):
+        return f"not read, as its session is {case.state.standing}"
     if shown is None:
         if session in case.scene.observed.unread:
             return "not read yet"

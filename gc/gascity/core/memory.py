@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from gascity.core.observed import Standing
+
 
 class Excuse(StrEnum):
     """Why the end of an agent is no crash."""
@@ -36,6 +38,9 @@ class AgentMemory:
     no crash, `excuse_until` when that is over; it is not started again before `resume_at`.
     `rolling` is the incarnation that is being replaced because of its configuration, `idled_at`
     when it was last found idle, `orphan_since` when its session was first seen undeclared.
+
+    `away` is how its session stands that is there and not up ("" for none), since `away_since` and
+    because of `condition`; `waits` is what its start said that it waits for.
     """
 
     run: str = ""
@@ -65,6 +70,10 @@ class AgentMemory:
     idled_at: float | None = None
     orphan_since: float | None = None
     muted_until: float | None = None
+    away: str = ""
+    away_since: float | None = None
+    condition: str = ""
+    waits: str = ""
 
 
 FRESH = AgentMemory()
@@ -102,8 +111,33 @@ class Memory:
 
 def after_start(memory: Memory, session: str, *, run: str, provider: str) -> Memory:
     """A start went well: this incarnation lives now, and earlier failures are forgiven."""
-    old = replace(memory.of(session), failures=(), last_failure="")
+    old = replace(present(memory.of(session)), failures=(), last_failure="")
     return memory.with_agent(session, incarnate(old, run, provider))
+
+
+def after_pending(
+    memory: Memory, session: str, *, run: str, provider: str, why: str, now: float
+) -> Memory:
+    """A start has to wait: the next one goes on with this incarnation, and nobody is to blame."""
+    old = memory.of(session)
+    since = old.away_since if old.away == Standing.PENDING and old.away_since is not None else now
+    return memory.with_agent(
+        session,
+        replace(
+            incarnate(old, run, provider),
+            away=Standing.PENDING.value,
+            away_since=since,
+            condition=why,
+            waits=why,
+        ),
+    )
+
+
+def present(agent: AgentMemory) -> AgentMemory:
+    """Its session is up, or gone: nothing is the matter with where it is."""
+    if not (agent.away or agent.waits):
+        return agent
+    return replace(agent, away="", away_since=None, condition="", waits="")
 
 
 def incarnate(agent: AgentMemory, run: str, provider: str) -> AgentMemory:
@@ -113,7 +147,7 @@ def incarnate(agent: AgentMemory, run: str, provider: str) -> AgentMemory:
 
 def after_failed_start(memory: Memory, session: str, *, now: float, why: str) -> Memory:
     """A start failed: nothing lives, and the next try waits."""
-    old = memory.of(session)
+    old = present(memory.of(session))
     failures = (*old.failures, now)[-MOST_FAILURES:]
     return memory.with_agent(
         session,
@@ -129,9 +163,9 @@ def after_failed_start(memory: Memory, session: str, *, now: float, why: str) ->
 
 def after_stop(memory: Memory, session: str) -> Memory:
     """We ended it: its absence is no crash."""
+    old = present(memory.of(session))
     return memory.with_agent(
-        session,
-        replace(memory.of(session), run="", recycle="", drift_since=None, drain_since=None),
+        session, replace(old, run="", recycle="", drift_since=None, drain_since=None)
     )
 
 
@@ -206,6 +240,7 @@ def not_later(agent: AgentMemory, now: float) -> AgentMemory:
         agent.crashed_at,
         agent.idled_at,
         agent.orphan_since,
+        agent.away_since,
     )
     if all(time <= now for time in (*stamps, *(mark for mark in marks if mark is not None))):
         return agent
@@ -219,6 +254,7 @@ def not_later(agent: AgentMemory, now: float) -> AgentMemory:
         crashed_at=_not_later(agent.crashed_at, now),
         idled_at=_not_later(agent.idled_at, now),
         orphan_since=_not_later(agent.orphan_since, now),
+        away_since=_not_later(agent.away_since, now),
     )
 
 

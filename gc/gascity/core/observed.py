@@ -152,10 +152,11 @@ class Observed:
     `providers` maps a provider's name to its answer; a provider that was not asked is missing,
     which counts as not knowing. `demand` is the wanted size of each pool whose check answered.
     `busy` says of each session something is being done to right now what that is; those of them
-    that are only typed at are `typed_at`, those that are brought up `starting`. `shown` holds what
-    screens were read as, `queued` the first message that waits for each session; `unread` are the
-    sessions whose screens have rules and were not read yet. `looked_at` is when the look at each
-    provider began: what was seen may be as old as that.
+    that are only typed at are `typed_at`, those that are brought up `starting`; of these, those
+    whose start may be given up for a stop are `yielding`. `shown` holds what screens were read as,
+    `queued` the first message that waits for each session; `unread` are the sessions whose screens
+    have rules and were not read yet. `looked_at` is when the look at each provider began: what was
+    seen may be as old as that.
     """
 
     providers: Mapping[str, Observation] = field(default_factory=dict)
@@ -163,6 +164,7 @@ class Observed:
     busy: Mapping[str, str] = field(default_factory=dict)
     typed_at: frozenset[str] = frozenset()
     starting: frozenset[str] = frozenset()
+    yielding: frozenset[str] = frozenset()
     shown: Mapping[str, Shown] = field(default_factory=dict)
     queued: Mapping[str, QueuedNudge] = field(default_factory=dict)
     unread: frozenset[str] = frozenset()

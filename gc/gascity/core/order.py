@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gascity.core.decision import lives
+from gascity.core.decision import is_up
 from gascity.core.model import AgentSpec, Desired, declared
 from gascity.core.observed import CITY_ID, Observed
 from gascity.core.wishes import session_of
@@ -38,6 +38,6 @@ def _up(spec: AgentSpec, desired: Desired, observed: Observed) -> bool:
     return (
         state is not None
         and state.meta.get(CITY_ID) == desired.city_id
-        and lives(state)
+        and is_up(state)
         and spec.session not in observed.busy
     )

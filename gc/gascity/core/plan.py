@@ -15,12 +15,14 @@ from dataclasses import dataclass, field, replace
 from gascity.core import brake
 from gascity.core.actions import Action, Event
 from gascity.core.alerts import Alert
+from gascity.core.away import STATES, pends, why_of
 from gascity.core.decide import decide
-from gascity.core.decision import Decision, Permit, Wanted, Wish, lives, view
+from gascity.core.decision import Decision, Permit, Wanted, Wish, is_away, is_up, view
 from gascity.core.doing import doing
+from gascity.core.drift import has_drifted
 from gascity.core.memory import AgentMemory, Memory
 from gascity.core.model import AgentSpec, Desired, declared
-from gascity.core.observed import CITY_ID, Observed, Seen, SessionState, Shown, Unseen
+from gascity.core.observed import CITY_ID, Observed, Seen, SessionState, Shown, Standing, Unseen
 from gascity.core.order import blocker, needed_by
 from gascity.core.silence import mind_silence
 from gascity.core.strays import foreign, orphan, orphans, told_of
@@ -248,6 +250,12 @@ def _about(
     """Decide about one agent, or say why nothing can be decided."""
     known = memory.of(spec.session)
     busy = observed.busy.get(spec.session)
+    if busy is not None and _gives_way(spec, wish, known, desired, observed):
+        busy = None
+    if busy is not None and isinstance(wish, Wanted):
+        waiting = pends(spec, _own_session(spec, desired, observed), known, now)
+        if waiting is not None:
+            return replace(waiting, blind=True)
     if busy is not None and (typed_at := _typed_at(spec, known, observed, now)) is not None:
         return Decision(known, typed_at, blind=True)
     if busy is not None:
@@ -264,7 +272,7 @@ def _about(
     if desired.ending and session is not None and (user := needed_by(spec, desired, observed)):
         why = f"the city is being stopped; {user}, which needs it, ends first"
         return Decision(known, view(spec, known, State.DRAINING, why, session), blind=True)
-    alive = session is not None and lives(session)
+    alive = session is not None and is_up(session)
     return decide(
         spec,
         wish,
@@ -284,6 +292,23 @@ def _about(
     )
 
 
+def _gives_way(
+    spec: AgentSpec, wish: Wish, known: AgentMemory, desired: Desired, observed: Observed
+) -> bool:
+    """Tell whether a start that waits for a machine is given up: it is for another one, or none."""
+    session = _own_session(spec, desired, observed)
+    if spec.session not in observed.yielding or session is None or not is_away(session):
+        return False
+    wanted = isinstance(wish, Wanted) and known.recycle != session.run
+    return session.standing is Standing.PENDING and (not wanted or has_drifted(spec, session))
+
+
+def _own_session(spec: AgentSpec, desired: Desired, observed: Observed) -> SessionState | None:
+    session = session_of(spec, observed)
+    ours = session is not None and session.meta.get(CITY_ID) == desired.city_id
+    return session if ours else None
+
+
 def _typed_at(
     spec: AgentSpec, known: AgentMemory, observed: Observed, now: float
 ) -> AgentView | None:
@@ -291,6 +316,8 @@ def _typed_at(
     session = session_of(spec, observed)
     if spec.session not in observed.typed_at or session is None:
         return None
+    if is_away(session):
+        return view(spec, known, STATES[session.standing], why_of(session), session)
     found, _ = doing(spec, session, observed.shown.get(spec.session), None, known, now)
     return view(spec, known, found.state, found.reason, session)
 

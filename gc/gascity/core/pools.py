@@ -1,8 +1,8 @@
 """Wanted size to member names, and whom to let go first.
 
 A pool fills its lowest free place and lets go of the member it costs least to lose: one that does
-not run, then one that already drains, then one that nobody looks at, then one that is not at work;
-of several such the one with the highest number.
+not run, then one that waits for a machine, then one that already drains, then one that nobody looks
+at, then one that is not at work; of several such the one with the highest number.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ class MemberState:
     """What matters of a member when choosing whom to keep."""
 
     alive: bool = False
+    pending: bool = False
     draining: bool = False
     drained: bool = False
     attached: bool = False
@@ -42,12 +43,13 @@ def keep(
 ) -> frozenset[str]:
     """Return the session names of the `wanted` members to have."""
 
-    def cost(place: tuple[int, AgentSpec]) -> tuple[bool, bool, bool, bool, bool, int]:
+    def cost(place: tuple[int, AgentSpec]) -> tuple[bool, bool, bool, bool, bool, bool, int]:
         index, spec = place
         state = states.get(spec.session, IDLE)
         return (
             state.drained,
             not state.alive,
+            state.pending,
             state.draining,
             not state.attached,
             not state.working,

@@ -10,13 +10,23 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gascity.core.actions import Event, EventType
+from gascity.core.away import STATES, noted, why_of
 from gascity.core.decide import decide
-from gascity.core.decision import Decision, Surplus, Unwanted, Wanted, Wish, lives, view
+from gascity.core.decision import (
+    Decision,
+    Surplus,
+    Unwanted,
+    Wanted,
+    Wish,
+    is_away,
+    lives,
+    view,
+)
 from gascity.core.drift import left_to_a_person
-from gascity.core.memory import AgentMemory, Memory
+from gascity.core.memory import AgentMemory, Memory, present
 from gascity.core.model import AgentSpec, Desired, OnDrift, PoolSpec, declared
 from gascity.core.naming import session_prefix
-from gascity.core.observed import AGENT, CITY_ID, Observed, Seen, SessionState, Shown
+from gascity.core.observed import AGENT, CITY_ID, Observed, Seen, SessionState, Shown, Standing
 from gascity.core.views import State
 from gascity.core.wishes import ENDING
 from gascity.screens.reading import Kind
@@ -91,21 +101,24 @@ def orphan(
     if isinstance(wish, Wanted):
         moved = next((one for one in declared(desired) if one.session == state.name), None)
     known = memory.of(state.name) if moved else replace(memory.of(state.name), rolling="")
-    if lives(state):  # nobody may start the agent elsewhere while this provider is silent
-        known = replace(known, run=state.run, provider=provider)
+    if is_away(state):
+        known = noted(known, state, provider, now)
+    elif lives(state):  # nobody may start the agent elsewhere while this provider is silent
+        known = replace(present(known), run=state.run, provider=provider)
     since = min(known.orphan_since, now) if known.orphan_since is not None else now
     waits = "" if desired.ending else _waits(moved, state, known, since, now, shown, rolls=rolls)
     if waits:
         until = since + PATIENCE if now < since + PATIENCE else now + PATIENCE
-        seen = view(spec, known, State.DRAINING, waits, state, next_at=None)
+        shown_as = STATES[state.standing] if is_away(state) else State.DRAINING
+        seen = view(spec, known, shown_as, waits, state, next_at=None)
         lasting = left_to_a_person(moved) if moved and lives(state) else ()
         remembered = replace(known, orphan_since=since)
         return Decision(remembered, seen, wake_at=until, troubles=lasting)
     decision = decide(
         spec,
-        _wish(agent, moved, desired),
+        _wish(agent, moved, desired, state),
         state,
-        AgentMemory(drain_since=known.drain_since),
+        _alone(known),
         city_id=desired.city_id,
         now=now,
     )
@@ -134,6 +147,9 @@ def _waits(
         return f"{why}; it is looked at once more before it is stopped"
     if not lives(state) or known.recycle == state.run != "":
         return ""
+    if is_away(state):  # what is lost may live; nobody works in the others
+        is_lost = moved is not None and state.standing is Standing.LOST
+        return f"{why}; {why_of(state)}, so it waits" if is_lost else ""
     if moved and moved.on_drift is OnDrift.NOTIFY:
         return f"{why}; `gc restart {moved.name}` does it"
     works = moved and shown and shown.run == state.run and shown.reading.kind is Kind.WORKING
@@ -143,12 +159,26 @@ def _waits(
     return "" if rolls or known.rolling == state.run else f"{why}; others are replaced first"
 
 
-def _wish(agent: str, moved: AgentSpec | None, desired: Desired) -> Wish:
+def _alone(known: AgentMemory) -> AgentMemory:
+    """Return what matters of the past of a session that ends: nothing of it is counted."""
+    if not known.away:
+        return AgentMemory(drain_since=known.drain_since)
+    return AgentMemory(
+        run=known.run,
+        provider=known.provider,
+        drain_since=known.drain_since,
+        away=known.away,
+        away_since=known.away_since,
+        condition=known.condition,
+    )
+
+
+def _wish(agent: str, moved: AgentSpec | None, desired: Desired, state: SessionState) -> Wish:
     if desired.ending:
         return ENDING
     if moved is not None:
         why = f"it moves to {moved.provider}"
-        drains = moved.on_drift is OnDrift.DRAIN
+        drains = moved.on_drift is OnDrift.DRAIN and not is_away(state)
         return Surplus(why, moved.drain_timeout) if drains else Unwanted(State.STOPPED, why)
     pool = _former_pool(agent, desired)
     if pool is None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from gascity.core import brake
 from gascity.core.actions import Start
-from gascity.core.decision import Decision, lives
+from gascity.core.decision import Decision, is_up
 from gascity.core.drift import has_drifted
 from gascity.core.memory import Memory
 from gascity.core.model import AgentSpec, Desired, declared
-from gascity.core.observed import Observed
+from gascity.core.observed import Observed, Standing
+from gascity.core.views import State
 from gascity.core.wishes import session_of
 
 
@@ -22,7 +23,8 @@ class Turns:
     def __init__(self, desired: Desired, observed: Observed, memory: Memory) -> None:
         self._most_rolling = desired.drift_parallel
         self._braked = memory.braked
-        self._starting = len(observed.starting)
+        waiting = {name for name in observed.starting if memory.of(name).away == Standing.PENDING}
+        self._starting = len(observed.starting) - len(waiting)  # who has no machine takes no place
         self._rolling: set[str] = set()
         self._rolling_pools: set[str] = set()
         if any(agent.rolling for agent in memory.agents.values()):
@@ -43,7 +45,9 @@ class Turns:
 
     def took(self, spec: AgentSpec, decision: Decision) -> None:
         """Take note of what was decided about an agent."""
-        self._starting += any(isinstance(action, Start) for action in decision.actions)
+        waited = decision.view.state is State.PENDING
+        starts = any(isinstance(action, Start) for action in decision.actions)
+        self._starting += starts and not waited
         if decision.memory.rolling:
             self._rolls(spec)
 
@@ -56,5 +60,5 @@ class Turns:
 def _is_renewed(spec: AgentSpec, observed: Observed) -> bool:
     """Tell whether an agent that was to be replaced is up again, as it should be."""
     state = session_of(spec, observed)
-    up = state is not None and lives(state) and spec.session not in observed.busy
+    up = state is not None and is_up(state) and spec.session not in observed.busy
     return up and state is not None and not has_drifted(spec, state)

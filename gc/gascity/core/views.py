@@ -13,6 +13,7 @@ class State(StrEnum):
     """The states an agent can be in."""
 
     STARTING = "starting"
+    PENDING = "pending"
     READY = "ready"
     WORKING = "working"
     WAITING = "waiting"
@@ -23,6 +24,8 @@ class State(StrEnum):
     BACKOFF = "backoff"
     QUARANTINED = "quarantined"
     DRAINING = "draining"
+    ENDING = "ending"
+    LOST = "lost"
     SUSPENDED = "suspended"
     STOPPED = "stopped"
     UNKNOWN = "unknown"
@@ -40,6 +43,9 @@ UP = frozenset(
     }
 )
 """The states of an agent that runs, whatever it can do at the moment."""
+
+COMING = frozenset({State.STARTING, State.PENDING, State.ENDING})
+"""The states of an agent that is on its way up, or makes room for its next incarnation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from gascity.core.advice import next_step
+from gascity.core.away import STATES
 from gascity.core.case import Case, Scene, find_case
 from gascity.core.causes import cause
 from gascity.core.inputs import inputs
@@ -95,6 +96,8 @@ def _since(case: Case) -> float | None:
         return known.drain_since if known.drain_since is not None else known.orphan_since
     if view.state in (State.BACKOFF, State.QUARANTINED):
         return known.ended_at if known.ended_at is not None else max(known.failures, default=None)
+    if view.state in STATES.values():
+        return known.away_since
     if view.state is State.UNKNOWN:
         return case.scene.memory.silent.get(view.provider)
     return None

@@ -10,7 +10,7 @@ from gascity.core.decision import Surplus, Unwanted, Wanted, Wish
 from gascity.core.draining import acknowledged, asked
 from gascity.core.memory import DRAINED, Memory
 from gascity.core.model import AgentSpec, Desired, declared
-from gascity.core.observed import CITY_ID, Alive, Observed, Seen, SessionState
+from gascity.core.observed import CITY_ID, Alive, Observed, Seen, SessionState, Standing
 from gascity.core.views import State
 from gascity.screens.reading import Kind
 
@@ -62,6 +62,7 @@ def _member_state(
     ours = state.meta.get(CITY_ID) == desired.city_id
     return pools.MemberState(
         alive=ours and isinstance(state.life, Alive),
+        pending=state.standing is Standing.PENDING,
         draining=asked(state),
         drained=acknowledged(state),
         attached=state.attached > 0,

@@ -22,8 +22,19 @@ _TROUBLES: Mapping[str, Severity] = {
     State.QUARANTINED: Severity.CRITICAL,
     State.BACKOFF: Severity.WARNING,
     State.UNKNOWN: Severity.WARNING,
+    State.LOST: Severity.WARNING,
 }
-_NOTED = frozenset({State.WAITING, State.LIMITED, State.SUSPENDED, State.DRAINING, State.STOPPED})
+_NOTED = frozenset(
+    {
+        State.WAITING,
+        State.LIMITED,
+        State.PENDING,
+        State.ENDING,
+        State.SUSPENDED,
+        State.DRAINING,
+        State.STOPPED,
+    }
+)
 _RANK = {Severity.CRITICAL: 0, Severity.WARNING: 1, Severity.INFO: 2}
 _OF_CONTROLLER = {
     "config_problem": "the city file is refused, an older city runs",

@@ -75,7 +75,10 @@ class SessionProvider(ABC):
 
     name: str
     is_local: bool = True
-    """Whether sessions run on this machine, with its files, its programs and its environment."""
+    """Whether sessions run on this machine, with its files, its programs and its environment.
+
+    Where they do not, what `observe` says of processes is left out: a pid is one of this machine.
+    """
     parallel: int = 32
     """How many sessions a controller starts here at once, and to how many it does other things."""
 
@@ -119,8 +122,9 @@ class SessionProvider(ABC):
         Raises SessionExists when one of that name lives. What is left of one that ended is
         replaced: its metadata, its output and any process it left behind are gone first.
         Raises StartFailed, with the last output, when it cannot be brought up; nothing is left
-        running then. Raises StartPending where it cannot be yet and nothing is wrong with it.
-        Of several concurrent starts of one name exactly one succeeds.
+        running then. Raises StartPending, and leaves the session as it is, where it cannot be
+        brought up yet and nothing is wrong with it: the next start, with the same GC_RUN, goes on
+        where this one stopped. Of several concurrent starts of one name exactly one succeeds.
         """
 
     @abstractmethod

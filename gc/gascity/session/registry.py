@@ -10,7 +10,7 @@ import difflib
 import importlib
 from collections.abc import Collection, Iterator
 
-from gascity.errors import ConfigError, NotInstalled
+from gascity.errors import ConfigError, GascityError, NotInstalled
 from gascity.session.provider import CityContext, SessionProvider
 
 GROUP = "gascity.providers"
@@ -60,6 +60,19 @@ def provider_class(name: str) -> type[SessionProvider]:
     if not (isinstance(found, type) and issubclass(found, SessionProvider)):
         raise ConfigError(f'session provider "{name}": {target} is not a SessionProvider')
     return found
+
+
+def is_local(name: str) -> bool:
+    """Tell whether the sessions of a provider run on this machine; one nobody knows counts as such.
+
+    Of those that most cities have it is known without loading them.
+    """
+    if name in PREFERRED:
+        return True
+    try:
+        return provider_class(name).is_local
+    except GascityError:
+        return True
 
 
 def make_provider(name: str, context: CityContext) -> SessionProvider:

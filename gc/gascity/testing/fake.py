@@ -9,70 +9,27 @@ It passes the conformance suite, and can be made to fail in the ways real backen
 
 from __future__ import annotations
 
-import shlex
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from gascity.core.model import SessionConfig
-from gascity.core.observed import Alive, Exited, Life, ProcessId, SessionState
+from gascity.core.observed import Alive, Exited, ProcessId, SessionState, Standing
 from gascity.errors import (
     NotSupported,
     ProviderUnavailable,
     SessionExists,
     SessionNotFound,
     StartFailed,
+    StartPending,
     StopTimedOut,
 )
-from gascity.screens.screen import Screen
 from gascity.session.provider import CityContext, Delivery, Receipt, SessionProvider
 from gascity.session.terminal import Terminal
 from gascity.session.watch import SeenCallback, Watch
+from gascity.testing.fake_session import FakeSession, FakeTerminal, goes_on, program, state_of
 
-
-@dataclass(slots=True)
-class FakeSession:
-    """One session of a world, open to be looked at and changed under `world.changed`."""
-
-    config: SessionConfig
-    process: ProcessId
-    created: float
-    activity: float
-    meta: dict[str, str]
-    life: Life = field(default_factory=Alive)
-    shown: list[str] = field(default_factory=list)
-    received: list[str] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
-    copied: list[tuple[str, str]] = field(default_factory=list)
-    interrupts: int = 0
-    woken: int = 0
-    attached: int = 0
-    reacts: Callable[[FakeSession, str], None] | None = None
-
-
-class FakeTerminal:
-    """Shows all that a session printed. Keys are noted, and told to what `reacts` to them."""
-
-    def __init__(self, session: FakeSession) -> None:
-        self._session = session
-
-    def look(self, *, timeout: float) -> Screen:
-        alive = isinstance(self._session.life, Alive)
-        rows = tuple(self._session.shown)
-        return Screen(rows, alive=alive, attached=self._session.attached)
-
-    def press(self, keys: Sequence[str], *, timeout: float) -> None:
-        for key in keys:
-            self._session.keys.append(key)
-            if self._session.reacts is not None:
-                self._session.reacts(self._session, key)
-
-    def paste(self, text: str, *, timeout: float) -> None:
-        self._session.received.append(text)
-
-    def wake(self, *, timeout: float) -> None:
-        self._session.woken += 1
+__all__ = ["FakeProvider", "FakeSession", "FakeTerminal", "FakeWorld"]
 
 
 class FakeWorld:
@@ -80,7 +37,9 @@ class FakeWorld:
 
     The knobs: `unreachable` is why nothing answers (empty: everything does); `failing` maps a
     session name to the reason its start fails; `slow` maps one to the Event its start waits for;
-    `stuck` names the sessions that survive being stopped. Set them at any time.
+    `stuck` names the sessions that survive being stopped; `pending` maps one to what it waits for,
+    so that its start has to be gone on with later. Set them at any time. `starts` are the sessions
+    that were made, `tried` the starts that were asked for.
     """
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
@@ -90,7 +49,9 @@ class FakeWorld:
         self.failing: dict[str, str] = {}
         self.slow: dict[str, threading.Event] = {}
         self.stuck: set[str] = set()
+        self.pending: dict[str, str] = {}
         self.starts: list[str] = []
+        self.tried: list[str] = []
         self.now = now
         self._wakers: list[Callable[[], None]] = []
         self._next_pid = 1000
@@ -99,10 +60,25 @@ class FakeWorld:
         """Return one more provider over this world."""
         return FakeProvider(CityContext(name, name, "", {}), self, name=name)
 
-    def crash(self, name: str, *, code: int | None = None, signal: int | None = None) -> None:
+    def crash(
+        self, name: str, *, code: int | None = None, signal: int | None = None, reason: str = ""
+    ) -> None:
         """Let a session's program end by itself. KeyError when there is none."""
         with self.changed:
-            self.sessions[name].life = Exited(code=code, signal=signal)
+            self.sessions[name].life = Exited(code, signal, reason)
+        self.wake()
+
+    def stand(self, name: str, standing: Standing, condition: str = "") -> None:
+        """Let something be the matter with a session's machine. KeyError when there is none."""
+        with self.changed:
+            self.sessions[name].standing = standing
+            self.sessions[name].condition = condition
+        self.wake()
+
+    def vanish(self, name: str) -> None:
+        """Take a session away, as others than its city may. KeyError when there is none."""
+        with self.changed:
+            self.sessions.pop(name).life = Exited()
         self.wake()
 
     def show(self, name: str, text: str) -> None:
@@ -115,12 +91,17 @@ class FakeWorld:
     def create(self, name: str, config: SessionConfig) -> FakeSession:
         """Make a session live. Raises SessionExists when one of that name does."""
         with self.changed:
-            if name in self.sessions and isinstance(self.sessions[name].life, Alive):
+            known = self.sessions.get(name)
+            if known is not None and goes_on(known, config):
+                return known
+            if known is not None and isinstance(known.life, Alive):
                 raise SessionExists(f'session "{name}" lives already')
             self._next_pid += 1
             process = ProcessId(self._next_pid, started=f"fake-{self._next_pid}")
             now = self.now()
             session = FakeSession(config, process, now, now, dict(config.meta))
+            if name in self.pending:
+                session.standing, session.condition = Standing.PENDING, self.pending[name]
             self.sessions[name] = session
             self.starts.append(name)
         self.wake()
@@ -151,9 +132,13 @@ class FakeProvider(SessionProvider):
 
     def start(self, name: str, config: SessionConfig, *, timeout: float) -> None:
         self._reach()
+        self.world.tried.append(name)
         session = self.world.create(name, config)
         problem = self.world.failing.get(name, "")
         release = self.world.slow.get(name)
+        if not problem and session.standing is Standing.PENDING:
+            self._come_up(name, session, release, timeout)
+            release = None
         if not problem and release is not None and not release.wait(timeout):
             problem = f"was not ready within {timeout:g} s"
         if not problem and isinstance(session.life, Exited):
@@ -163,6 +148,26 @@ class FakeProvider(SessionProvider):
             raise StartFailed(f'session "{name}" {problem}', output="\n".join(session.shown))
         if config.hints.nudge:
             self.nudge(name, config.hints.nudge, timeout=timeout)
+
+    def _come_up(
+        self, name: str, session: FakeSession, release: threading.Event | None, timeout: float
+    ) -> None:
+        """Bring a session up that was pending. Raises StartPending while it has to wait."""
+        deadline = time.monotonic() + timeout
+        while release is not None and not release.wait(0.01) and time.monotonic() < deadline:
+            if self.world.sessions.get(name) is not session:
+                break
+        with self.world.changed:
+            gone = self.world.sessions.get(name) is not session
+            waits = self.world.pending.get(name, "")
+            if not gone:
+                session.standing = Standing.PENDING if waits else Standing.UP
+                session.condition = waits
+        self.world.wake()
+        if gone:
+            raise StartFailed(f'session "{name}" was ended before it came up')
+        if waits:
+            raise StartPending(waits)
 
     def stop(self, name: str, *, grace: float, timeout: float) -> None:
         session = self._find(name)
@@ -185,7 +190,7 @@ class FakeProvider(SessionProvider):
         session = self._find(name)
         if session is None or not isinstance(session.life, Alive):
             return False
-        return not names or _program(session.config.command) in names
+        return not names or program(session.config.command) in names
 
     def attach(self, name: str, *, read_only: bool = False) -> int:
         self._known(name)
@@ -253,7 +258,7 @@ class FakeProvider(SessionProvider):
     def observe(self, *, timeout: float) -> Mapping[str, SessionState]:
         self._reach()
         with self.world.changed:
-            return {name: _state(name, session) for name, session in self.world.sessions.items()}
+            return {name: state_of(name, session) for name, session in self.world.sessions.items()}
 
     def watch(
         self,
@@ -295,22 +300,3 @@ class _Subscription(Watch):
     def close(self) -> None:
         if self._waker in self._wakers:
             self._wakers.remove(self._waker)
-
-
-def _program(command: str) -> str:
-    words = shlex.split(command)
-    return words[0].rpartition("/")[2] if words else ""
-
-
-def _state(name: str, session: FakeSession) -> SessionState:
-    wanted = session.config.hints.process_names
-    return SessionState(
-        name=name,
-        life=session.life,
-        process=session.process,
-        created=session.created,
-        last_activity=session.activity,
-        attached=session.attached,
-        meta=dict(session.meta),
-        agent_alive=not wanted or _program(session.config.command) in wanted,
-    )

@@ -26,7 +26,7 @@ from gascity.core.model import (
 from gascity.errors import GascityError
 from gascity.journal.store import Journal
 from gascity.screens.rules import RuleBook
-from gascity.session.provider import CityContext
+from gascity.session.provider import CityContext, SessionProvider
 from gascity.testing.eventually import eventually
 from gascity.testing.fake import FakeProvider, FakeWorld
 
@@ -58,7 +58,7 @@ class Running:
 
 @dataclass
 class Bench:
-    """Makes controllers over one world and one journal."""
+    """Makes controllers over one world and one journal; `far` is a second provider."""
 
     folder: Path
     world: FakeWorld = field(default_factory=FakeWorld)
@@ -69,6 +69,7 @@ class Bench:
     daemon: DaemonSettings = QUICK
     clock: Clock | None = None
     alerts: AlertSettings = field(default_factory=AlertSettings)
+    far: SessionProvider | None = None
 
     def run(self, *specs: AgentSpec) -> Running:
         city = City(
@@ -81,7 +82,10 @@ class Bench:
         )
         provider = self.make(CityContext("c", CITY, str(self.folder), {}), self.world)
         home = Home("c", CITY, "/c", {})
-        hands = Hands({"fake": provider}, home, 0.5, str(self.folder / "runs"), self.screens)
+        providers: dict[str, SessionProvider] = {"fake": provider}
+        if self.far is not None:
+            providers[self.far.name] = self.far
+        hands = Hands(providers, home, 0.5, str(self.folder / "runs"), self.screens)
         ready = threading.Event()
         made: list[Running] = []
 
@@ -89,7 +93,7 @@ class Bench:
             journal = Journal(str(self.folder / "city.db"))
             events: list[Event] = []
             controller = Controller(
-                city, {"fake": provider}, journal, hands, report=events.append, clock=self.clock
+                city, providers, journal, hands, report=events.append, clock=self.clock
             )
             made.append(Running(controller, events))
             ready.set()

@@ -22,9 +22,10 @@ from tests.unit.patrol.test_apprise import Taken, target
 
 from gascity.controller.opening import read_city
 from gascity.core.alerts import Trouble
+from gascity.core.away import LOST_AFTER, PENDING_AFTER
 from gascity.core.doing import BLOCKED_AFTER
 from gascity.core.model import AlertSettings, OnDrift, PoolSpec, RestartPolicy, SessionConfig
-from gascity.core.observed import CONFIG_HASH, READY
+from gascity.core.observed import CONFIG_HASH, READY, Standing
 from gascity.core.views import State
 from gascity.errors import GascityError
 from gascity.session.provider import Delivery, Receipt
@@ -176,6 +177,33 @@ def a_stranger_in_the_way(city: City) -> Iterator[str]:
     city.until("b", State.READY)
 
 
+def a_machine_that_is_not_there(city: City) -> Iterator[str]:
+    city.bench.world.pending["gc-c-b"] = "no machine is free"
+    city.bench.world.stand("gc-c-b", Standing.PENDING, "no machine is free")
+    city.until("b", State.PENDING)
+    city.clock.ahead += PENDING_AFTER + 1
+    yield "pending:gc-c-b"
+    del city.bench.world.pending["gc-c-b"]
+    city.until("b", State.READY)
+
+
+def a_machine_that_does_not_answer(city: City) -> Iterator[str]:
+    city.bench.world.stand("gc-c-b", Standing.LOST, "node-3 does not answer")
+    city.until("b", State.LOST)
+    city.clock.ahead += LOST_AFTER + 1
+    yield "lost:gc-c-b"
+    city.bench.world.stand("gc-c-b", Standing.UP)
+    city.until("b", State.READY)
+
+
+def an_end_from_elsewhere(city: City) -> Iterator[str]:
+    city.bench.world.stand("gc-c-b", Standing.ENDING, "its node is emptied")
+    city.until("b", State.ENDING)
+    city.bench.world.stand("gc-c-b", Standing.UP)
+    city.until("b", State.READY)
+    yield ""
+
+
 def a_drain(city: City) -> Iterator[str]:
     city.running.ask("drain", agents=["b"])
     city.until("b", State.DRAINING)
@@ -241,6 +269,9 @@ SCENARIOS: tuple[Callable[[City], Iterator[str]], ...] = (
     a_prompt_that_never_came,
     a_change_that_waits_for_a_person,
     a_stranger_in_the_way,
+    a_machine_that_is_not_there,
+    a_machine_that_does_not_answer,
+    an_end_from_elsewhere,
     a_drain,
     a_provider_that_is_away,
     a_message_without_proof,

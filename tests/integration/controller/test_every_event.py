@@ -103,6 +103,12 @@ def a_session_that_runs_already(bench: Bench) -> Running:
     return bench.run(agent("a"))
 
 
+@causes(EventType.SESSION_PENDING)
+def a_session_that_waits_for_a_machine(bench: Bench) -> Running:
+    bench.world.pending["gc-c-a"] = "no machine is free"
+    return bench.run(agent("a"))
+
+
 @causes(EventType.SESSION_FOREIGN)
 def a_stranger(bench: Bench) -> Running:
     bench.world.create("gc-c-guest", SessionConfig("true", "/"))

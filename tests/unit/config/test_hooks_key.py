@@ -74,3 +74,40 @@ def test_a_backend_without_hooks_is_refused(text: str, line: int, tmp_path: Path
     (problem,) = refused.value.problems
     assert problem.line == line
     assert "has no hooks that gc could set up" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (entry("claude", 'session = "far"\nhooks = true'), "city.toml:8:1"),
+        (
+            "[providers.claude]\nhooks = true\n" + entry("claude", 'session = "far"'),
+            "city.toml:6:1",
+        ),
+    ],
+)
+def test_an_agent_on_another_machine_has_no_hooks(text: str, place: str, tmp_path: Path) -> None:
+    path = tmp_path / "city.toml"
+    path.write_text('[workspace]\nname = "town"\n\n' + text)
+
+    with pytest.raises(ConfigProblems) as caught:
+        load_city(
+            path,
+            known_providers=("near", "far"),
+            auto_provider="near",
+            is_local=lambda name: name == "near",
+        )
+
+    (problem,) = caught.value.problems
+    assert problem.message == 'hooks are files of this machine, and "far" runs agents elsewhere'
+    assert problem.hint.startswith("write hooks = false")
+    assert place in str(caught.value)
+
+
+def test_an_agent_on_another_machine_may_say_that_it_has_no_hooks(tmp_path: Path) -> None:
+    path = tmp_path / "city.toml"
+    said = "[providers.claude]\nhooks = true\n"
+    path.write_text(said + entry("claude", 'session = "far"\nhooks = false'))
+    city = load_city(path, known_providers=("far",), auto_provider="far", is_local=lambda _: False)
+
+    assert not city.desired.agents[0].hooks

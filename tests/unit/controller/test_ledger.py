@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from gascity.controller.ledger import MOMENT, Ledger
-from gascity.controller.noting import Began, Ended, NotUp, Sight, Up
+from gascity.controller.noting import Began, Ended, NotUp, Pends, Sight, Up
 from gascity.core.actions import EventType
 from gascity.core.model import AgentSpec
 from gascity.core.observed import (
@@ -22,6 +22,7 @@ from gascity.core.observed import (
     Life,
     ProcessId,
     SessionState,
+    Standing,
 )
 from gascity.runs.ids import new_run_id
 from gascity.runs.info import RunInfo, Status
@@ -205,3 +206,53 @@ def test_what_cannot_be_written_is_given_up_from_the_oldest_on(book: Book) -> No
     book.ledger.forget(2)
 
     assert list(book.ledger.changed) == list(book.ledger.open)[-2:]
+
+
+def pending(book: Book) -> SessionState:
+    return replace(book.state(), standing=Standing.PENDING, condition="full")
+
+
+def test_a_start_that_has_to_wait_goes_on_in_the_same_record(book: Book) -> None:
+    book.ledger.take(Began(book.run, SPEC, "wanted by the city", "", 1000.0))
+    book.ledger.take(Pends(book.run))
+    book.see(pending(book))
+    book.pass_a_moment()
+    book.ledger.take(Began(book.run, SPEC, "it had to wait", "", 1060.0))
+    book.ledger.take(Up(book.run))
+    book.see(book.state())
+    info = book.info()
+
+    assert info.status is Status.RUNNING
+    assert info.why == "wanted by the city"
+    assert info.previous_run_id == ""
+
+
+def test_one_that_was_gone_before_it_came_up_did_not_start(book: Book) -> None:
+    book.ledger.take(Began(book.run, SPEC, "wanted by the city", "", 1000.0))
+    book.ledger.take(Pends(book.run))
+    book.see()
+    book.pass_a_moment()
+
+    assert book.info().end == "the start failed: it was gone before it came up"
+    assert book.info().status is Status.FAILED
+    book.ledger.take(Began(book.run, SPEC, "it had to wait", "", 1060.0))
+    assert book.info().status is Status.RUNNING
+    assert book.info().end == ""
+
+
+def test_one_that_is_pending_without_a_record_gets_none_before_it_is_up(book: Book) -> None:
+    book.see(pending(book))
+
+    assert book.ledger.changed == {}
+    book.see(book.state())
+    assert book.info().status is Status.RUNNING
+
+
+def test_why_it_ended_is_taken_when_it_is_known_later(book: Book) -> None:
+    book.start()
+    book.see(book.state(Exited(137)))
+    book.see(book.state(Exited(137, reason="it ran out of memory")))
+    book.pass_a_moment()
+
+    assert book.info().end == "exited with status 137: it ran out of memory"
+    assert book.info().exit_code == 137

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gascity.core.environment import agent_environment
 from gascity.core.model import AgentSpec
 
@@ -40,6 +42,20 @@ def test_only_the_base_and_what_is_passed_comes_from_outside() -> None:
         "GC_SESSION_NAME": "gc-c-rig--a",
         "GC_RUN": "r1",
     }
+
+
+def test_an_agent_on_another_machine_is_given_nothing_of_this_one() -> None:
+    spec = AgentSpec("a", "gc-c-a", "p", "claude", "claude", "/w", "f", env={"TZ": "UTC"})
+    spec = replace(spec, pass_env=("ANTHROPIC_API_KEY",))
+    env = agent_environment(
+        spec, AMBIENT, city="c", city_path="/c", run="r1", gc_folder="/opt/gc/bin", is_local=False
+    )
+
+    assert {key: value for key, value in env.items() if not key.startswith("GC_")} == {
+        "ANTHROPIC_API_KEY": "ours",
+        "TZ": "UTC",
+    }
+    assert env["GC_RUN"] == "r1"
 
 
 def test_what_is_declared_wins_over_what_is_ambient() -> None:

@@ -40,6 +40,7 @@ from gascity.core.observed import (
     Seen,
     SessionState,
     Shown,
+    Standing,
     Unseen,
 )
 from gascity.core.plan import plan
@@ -139,6 +140,7 @@ def told_of(life: Life) -> Why:
 DRIFTED = session(made(command="claude --old", env={"API_TOKEN": "opensesame", "MODE": "a"}))
 NEW = made(env={"API_TOKEN": "changed-it", "MODE": "b"})
 DIED = session(life=Exited(code=3))
+AFAR = session(standing=Standing.PENDING, condition="0/3 nodes are available")
 POOL = PoolSpec("mayor", 0, 3, (made("mayor-1", pool="mayor"), made("mayor-2", pool="mayor")))
 CRASHED = {"run": "", "counted": "r1", "last_end": "exited with status 3", "provider": "tmux"}
 MANY = tuple(made(f"a{number}") for number in range(12))
@@ -163,6 +165,39 @@ CASES: dict[str, tuple[Life, State, str]] = {
         Life(busy={SESSION: "starting: wanted by the city"}),
         State.STARTING,
         "the controller is at work on it (starting: wanted by the city)",
+    ),
+    "pending": (
+        Life((AFAR,), memory=known(run="r1", provider="tmux", away="pending", away_since=NOW - 7)),
+        State.PENDING,
+        "it is not up yet, since T-7: 0/3 nodes are available",
+    ),
+    "pending while it is started": (
+        Life((AFAR,), busy={SESSION: "starting: wanted by the city"}),
+        State.PENDING,
+        "it is not up yet, since T+0: 0/3 nodes are available",
+    ),
+    "pending and waits for another": (
+        Life((AFAR,), specs=(replace(MAYOR, depends_on=("db",)), made("db"))),
+        State.PENDING,
+        "it is not up yet, and waits for db, which is not up",
+    ),
+    "pending without a controller": (
+        Life((AFAR,), kept=False),
+        State.PENDING,
+        "it is not up yet, since T+0: 0/3 nodes are available",
+    ),
+    "lost": (
+        Life((replace(AFAR, standing=Standing.LOST, condition="node-3 does not answer"),)),
+        State.LOST,
+        (
+            "it is lost, since T+0: node-3 does not answer; it may live there,"
+            " so it is not restarted"
+        ),
+    ),
+    "ending": (
+        Life((replace(AFAR, standing=Standing.ENDING, condition=""),)),
+        State.ENDING,
+        "it is ending, since T+0: somebody ends it; it is left alone until it is gone",
     ),
     "first crash": (
         Life((DIED,), memory=known(run="r1", provider="tmux")),
@@ -556,6 +591,10 @@ def test_every_state_that_a_plan_can_give_is_among_the_cases() -> None:
     [
         ("waits for another", "db", None),
         ("backoff", "the time between restarts", 8),
+        ("pending", "what it lacks", None),
+        ("pending and waits for another", "db", None),
+        ("lost", "its machine to answer", None),
+        ("ending", "its end", None),
         ("quarantine", "the end of its quarantine", 3540),
         ("mass death", "its turn", None),
         ("drift, attached", "the person who is attached", 120),
@@ -592,6 +631,8 @@ def test_what_is_waited_for_and_until_when(name: str, waits_for: str, until: int
         ("ready", -50),
         ("at work", -60),
         ("backoff", -1),
+        ("pending", -7),
+        ("lost", 0),
         ("backoff after a failed start", -1),
         ("drains for a person", 0),
         ("orphan, attached", -5),

@@ -11,8 +11,9 @@ from gascity.controller.status import status_document
 from gascity.core.views import AgentView, State
 from gascity.patrol.health import Health, health, unanswered
 
-BAD = {State.BLOCKED, State.AUTH, State.QUARANTINED, State.BACKOFF, State.UNKNOWN}
+BAD = {State.BLOCKED, State.AUTH, State.QUARANTINED, State.BACKOFF, State.UNKNOWN, State.LOST}
 NOTED = {State.WAITING, State.LIMITED, State.SUSPENDED, State.DRAINING, State.STOPPED}
+NOTED |= {State.PENDING, State.ENDING}
 Fields = dict[str, object]
 
 
@@ -132,7 +133,7 @@ def test_who_is_muted_needs_no_alert_for_that() -> None:
     assert [note.text for note in found.notes] == ["a is backoff (muted)"]
 
 
-@pytest.mark.parametrize("state", [State.WAITING, State.LIMITED])
+@pytest.mark.parametrize("state", [State.WAITING, State.LIMITED, State.PENDING])
 def test_whoever_waits_is_a_problem_once_a_person_is_to_be_told(state: State) -> None:
     raised = {**alert("a needs you", "a"), "key": f"{state}:gc-town-a"}
     seen_anyway = of(agent("a", state, "asks something"))

@@ -54,10 +54,11 @@ class Tmux(Protocol[P]):
     def stored(self, pane: P, deadline: float) -> Mapping[str, str]:
         """Return the metadata of its session; none when it was removed."""
 
-    def input_of(self, tty: str, deadline: float) -> tuple[bool, bool] | None:
+    def input_of(self, tty: str, deadline: float) -> tuple[bool, bool | None]:
         """Tell whether the terminal at a path hands on whole lines, and holds unread input.
 
-        None when that cannot be told: it is no answer to either.
+        The second is None when it cannot be told, and then nothing is proven by it. Of a terminal
+        that is gone neither is true: `(False, None)`.
         """
 
     def wink(self, tty: str, deadline: float) -> None:

@@ -27,7 +27,7 @@ def deliver_lines(tmux: Tmux[P], pane: P, text: str, deadline: float) -> Receipt
     Raises ProviderUnavailable only when nothing was typed.
     """
     tty = tty_of(tmux, pane, deadline)
-    reads_lines, _ = tmux.input_of(tty, deadline) or (False, False)
+    reads_lines, _ = tmux.input_of(tty, deadline)
     if not reads_lines:
         return None
     if any(len(line.encode()) > LONGEST_LINE for line in text.split("\n")):
@@ -47,9 +47,8 @@ def _type(tmux: Tmux[P], pane: P, text: str, tty: str, deadline: float) -> Recei
     paste = keys.paste_line(pane.id, text, keys.new_buffer())
     if not tmux.do(f"{paste} ; {enter}" if text else enter, deadline, of=pane):
         return Receipt(Delivery.ABSENT)
-    tmux.ask(
-        command("display-message", "-p", "x"), deadline=deadline, of=pane
-    )  # tmux wrote by then
+    # When it answers this, it has written that.
+    tmux.ask(command("display-message", "-p", "x"), deadline=deadline, of=pane)
     if (
         _is_read(tmux, tty, min(deadline, time.monotonic() + PROOF))
         # Looked at it was by its path, which may be another's since its program ended.
@@ -63,8 +62,8 @@ def _is_read(tmux: Tmux[P], tty: str, until: float) -> bool:
     # A long text goes in piece by piece, and between two of them nothing is unread for a moment.
     empty = [False] * QUIET
     while True:
-        told = tmux.input_of(tty, until)
-        empty.append(told is not None and not told[1])
+        _, unread = tmux.input_of(tty, until)
+        empty.append(unread is False)
         if all(empty[-QUIET:]):
             return True
         if time.monotonic() >= until:

@@ -59,6 +59,8 @@ def _read(tmux: Tmux[P], name: str, deadline: float, read: Callable[[P], str | N
         else:
             if shown is not None:
                 return shown
+            if time.monotonic() >= deadline:
+                break
     raise SessionNotFound(f"there is no session {name}")
 
 

@@ -119,8 +119,7 @@ def _screen(
         return GONE
     row, column, dead, mode, attached, drawn, tty, title = fields
     rows, typed = read_rows(answered[1].lines)
-    told = tmux.input_of(tty, deadline) if dead != "1" else None
-    reads_lines, unread = told or (False, False)
+    reads_lines, unread = tmux.input_of(tty, deadline) if dead != "1" else (False, None)
     return Screen(
         rows,
         title=title,
@@ -130,7 +129,7 @@ def _screen(
         scrolled=mode not in ("", "0"),
         drawn_at=float(drawn) if drawn else None,
         reads_lines=reads_lines,
-        unread=unread,
+        unread=bool(unread),
         typed=typed,
     )
 

@@ -59,6 +59,9 @@ class Contract:
     limit = 30.0
     """The time limit given to a call that should succeed, in seconds."""
 
+    birth = 0.0
+    """How long making a session may take before anything of it runs, in seconds."""
+
     supports_attach = False
     """Whether `attach` has a terminal to give."""
 

@@ -139,9 +139,11 @@ class TalkRules(Contract):
 
         eventually(lambda: (provider.last_activity(name, timeout=self.limit) or 0) >= spoken - 1)
         assert (provider.last_activity(name, timeout=self.limit) or 0) <= time.time() + 1
-        eventually(
-            lambda: (provider.observe(timeout=self.limit)[name].last_activity or 0) >= spoken - 1
-        )
+        watch = provider.watch(lambda: None)  # as a controller looks
+        try:
+            eventually(lambda: _activity(provider, name, self.limit) >= spoken - 1)
+        finally:
+            watch.close()
 
     def test_clearing_the_scrollback_leaves_the_session_alone(
         self, provider: SessionProvider, name: str, config: Configure
@@ -170,3 +172,7 @@ class TalkRules(Contract):
 
         with pytest.raises(NotSupported):
             provider.attach(name)
+
+
+def _activity(provider: SessionProvider, name: str, limit: float) -> float:
+    return provider.observe(timeout=limit)[name].last_activity or 0.0
