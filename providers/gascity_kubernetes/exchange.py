@@ -128,7 +128,7 @@ def _why(problem: BaseException, timeout: float) -> str:
             return "has a name that is not known"
     for one in reasons:
         if isinstance(one, TookTooLong | TimeoutError):
-            return f"did not answer within {timeout:g} s"
+            return f"did not answer within {timeout:.3g} s"
     for one in reasons:
         if isinstance(one, ssl.SSLError):
             return f"does not speak TLS as we do ({(one.reason or 'unknown').lower()})"

@@ -11,25 +11,24 @@ import copy
 import json
 import os
 import secrets
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import psutil
 import yaml
+from tests.cluster.where import IMAGE, kubectl
 
 from gascity.testing.eventually import eventually
 
 ROOT = Path(__file__).parents[3]
-IMAGE = "localhost/agent:1"
-CITY = """\
+CITY = f"""\
 [workspace]
 name = "realm"
 [session]
 provider = "kubernetes"
 [session.kubernetes]
-image = "localhost/agent:1"
+image = "{IMAGE}"
 cpu_request = "10m"
 memory_request = "16Mi"
 [daemon]
@@ -40,14 +39,6 @@ shutdown_timeout = "2s"
 UP = ("session.started", "session.adopted")
 RIGHTS = ("ServiceAccount", "Role", "RoleBinding")
 Json = Any  # what the API gives out
-
-
-def kubectl(*words: str, text: str = "") -> str:
-    done = subprocess.run(
-        ["kubectl", *words], input=text, capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, f"kubectl {' '.join(words)}: {done.stderr}"
-    return done.stdout
 
 
 def manifests() -> list[Json]:
@@ -70,13 +61,13 @@ class Realm:
 
     def make(self) -> None:
         kubectl("create", "namespace", self.namespace)
-        kubectl("apply", "-f", "-", text=yaml.safe_dump_all(map(self._here, manifests()[1:])))
+        kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(map(self._here, manifests()[1:])))
 
     def allow(self) -> None:
         """Make the namespace with the rights alone, and no controllers."""
         kubectl("create", "namespace", self.namespace)
         rights = [one for one in manifests() if one["kind"] in RIGHTS]
-        kubectl("apply", "-f", "-", text=yaml.safe_dump_all(map(self._here, rights)))
+        kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(map(self._here, rights)))
 
     def remove(self) -> None:
         kubectl("-n", self.namespace, "delete", "deployment", "--all", "--wait=false")

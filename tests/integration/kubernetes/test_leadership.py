@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
@@ -10,7 +9,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from tests.integration.kubernetes.realm import Realm, kubectl, server
+from tests.cluster.where import kubeconfig, kubectl
+from tests.integration.kubernetes.realm import Realm, server
 
 from gascity.testing.eventually import eventually
 from gascity_kubernetes.api import Api
@@ -42,7 +42,8 @@ class Births:
 
     def __init__(self, realm: Realm) -> None:
         self.agents: list[str] = []
-        self._api = Api(Settings.read({"namespace": realm.namespace}, os.environ))
+        there = {"namespace": realm.namespace, "kubeconfig": kubeconfig()}
+        self._api = Api(Settings.read(there, {}))
         query = {"labelSelector": "app=gc-agent"}
         _, version = list_pods(self._api, query, time.monotonic() + 10)
         self._watch = self._api.open_watch(

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.kubernetes.realm import IMAGE, Realm, kubectl
+from tests.cluster.where import kubectl, small
+from tests.integration.kubernetes.realm import Realm
 from tests.repo.test_deploy import granted
 
 from gascity.core.model import SessionConfig
 from gascity.core.observed import Exited
-from gascity.errors import GascityError
+from gascity.errors import GascityError, NotLeading
+from gascity.session.fence import put_fence
 from gascity.session.leadership import News
 from gascity.session.provider import CityContext
 from gascity.testing.eventually import eventually
@@ -71,9 +74,7 @@ class Account:
         settings = {
             "kubeconfig": str(self.folder / "kubeconfig"),
             "namespace": self.realm.namespace,
-            "image": IMAGE,
-            "cpu_request": "10m",
-            "memory_request": "16Mi",
+            **small(),
         }
         return CityContext("rights", "c0ffee", str(self.folder / ".gc"), settings)
 
@@ -84,7 +85,7 @@ class Account:
         for rule in role["rules"]:
             if resource in rule["resources"]:
                 rule["verbs"].remove(verb)
-        kubectl(*ours, "apply", "-f", "-", text=json.dumps(role))
+        kubectl(*ours, "apply", "-f", "-", stdin=json.dumps(role))
 
 
 @pytest.fixture
@@ -133,6 +134,32 @@ def test_the_rights_are_enough_and_each_of_them_is_used(account: Account) -> Non
 
     newer = {("pods/exec", "create")}  # what later versions of Kubernetes ask for instead of get
     assert account.noted == granted() - newer
+
+
+def test_behind_a_closed_fence_no_request_changes_anything(account: Account) -> None:
+    def closed() -> None:
+        raise NotLeading("another leads")
+
+    provider = Provider(account.context)
+    provider.start("gc-rights-a", SLEEP, timeout=60)
+    provider.close()
+    fenced = Provider(account.context)
+    put_fence(fenced, closed)
+    births = fenced._cluster.births
+    pod = births.pod_of("gc-rights-a", time.monotonic() + 10)
+    assert pod is not None
+
+    with pytest.raises(NotLeading):
+        births.patch(pod, {"a": "b"}, timeout=10)
+    with pytest.raises(NotLeading):
+        births.remove(pod, grace=0, deadline=time.monotonic() + 10)
+    with pytest.raises(NotLeading):
+        births.prepare("gc-rights-b", SLEEP, deadline=time.monotonic() + 10)
+
+    fenced.close()
+    (left,) = account.realm.get("pods")
+    assert left["metadata"]["uid"] == pod["metadata"]["uid"]
+    assert "a" not in left["metadata"]["annotations"]
 
 
 @pytest.mark.parametrize(
