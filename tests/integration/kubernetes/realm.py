@@ -7,6 +7,7 @@ else is as it is deployed: two replicas, their rights, their user, their read-on
 from __future__ import annotations
 
 import base64
+import contextlib
 import copy
 import json
 import os
@@ -99,6 +100,16 @@ class Realm:
             if pod["status"].get("phase") == "Running"
             and "deletionTimestamp" not in pod["metadata"]
         }
+
+    def working(self) -> list[str]:
+        """Return the agents whose program runs, once for each program, as this machine sees it."""
+        found = []
+        for process in psutil.process_iter(["cmdline"]):
+            if process.info["cmdline"] == ["sleep", "1000"]:
+                with contextlib.suppress(psutil.Error):
+                    found.append(process.environ())
+        pods = {pod["metadata"]["name"] for pod in self.get("pods", "-l", "app=gc-agent")}
+        return [one["GC_AGENT"] for one in found if one.get("HOSTNAME") in pods]
 
     def pod_of(self, agent: str) -> str:
         (pod,) = self.get("pods", "-l", f"gc-agent={agent}")

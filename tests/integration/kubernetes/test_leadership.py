@@ -131,3 +131,20 @@ def test_a_leader_that_slept_does_nothing_when_it_wakes(realm: Realm) -> None:
     said = kubectl("-n", realm.namespace, "logs", first, "--previous")
     assert "error: this controller does not lead any more: " in said
     assert realm.leader() == heir
+
+
+def test_a_leader_killed_in_the_middle_of_starts_leaves_nothing_half_done(realm: Realm) -> None:
+    first, (heir,) = realm.leader(), realm.standbys()
+    births = Births(realm)
+    process = realm.process(first)
+    kill_agents(realm, *AGENTS)
+    eventually(lambda: births.agents, within=30)
+
+    process.kill()
+
+    eventually(lambda: realm.leader() == heir, within=PROMISED, every=0.05)
+    eventually(realm.all_up, within=90, every=0.3)
+    made = births.end()
+    assert set(made) == set(AGENTS)
+    assert all(made.count(name) <= 2 for name in AGENTS)  # once more where one was half made
+    assert sorted(realm.working()) == sorted(AGENTS)
