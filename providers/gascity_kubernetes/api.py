@@ -10,7 +10,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gascity.errors import GascityError, NotInstalled
@@ -35,15 +35,17 @@ class Api:
     `requests` counts what was asked, by kind: list, watch, get, write, exec, probe.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, fence: Callable[[], None] = lambda: None) -> None:
         """Find out where the API is and who we are; asks nothing yet.
 
+        `fence` is called right before each request that changes something, and may raise.
         Raises ConfigError when that is not known, NotInstalled without the client library, and
         ApiSilent when what should tell who we are does not answer.
         """
         self.namespace = settings.namespace
         self.requests: Counter[str] = Counter()
         self._settings = settings
+        self._fence = fence
         self._lock = threading.Lock()
         self._access = self._load(_LOADED_WITHIN)
         self._loaded = time.monotonic()
@@ -178,6 +180,8 @@ class Api:
         deadline = time.monotonic() + timeout
         for may_reload in (True, False):
             access = self._count(kind(method, path))
+            if method != "GET":
+                self._fence()
             status, said = exchange(
                 access,
                 method,

@@ -134,7 +134,7 @@ def _why(problem: BaseException, timeout: float) -> str:
     for one in reasons:
         # That no connection came about is a timeout to the library, whatever the reason.
         if isinstance(one, TookTooLong | TimeoutError) and not isinstance(one, NewConnectionError):
-            return f"did not answer within {timeout:g} s"
+            return f"did not answer within {timeout:.3g} s"
     for one in reasons:
         if isinstance(one, ssl.SSLError):
             return f"does not speak TLS as we do ({(one.reason or 'unknown').lower()})"

@@ -18,6 +18,7 @@ from gascity.errors import (
     StartFailed,
 )
 from gascity.screens.screen import Screen
+from gascity.session.leadership import Leadership
 from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
 from gascity.session.provider import CityContext, Receipt, SessionProvider
 from gascity.session.terminal import Terminal
@@ -77,6 +78,13 @@ class Provider(SessionProvider):
     def shape(cls, settings: Mapping[str, object], folder: str) -> Mapping[str, str]:
         """Return what makes a pod: a pod with another image has drifted."""
         return Settings.read(settings, os.environ, folder=folder).shape()
+
+    @classmethod
+    def leadership(cls, context: CityContext) -> Leadership:
+        """Return a claim to the lease of the city."""
+        from gascity_kubernetes.lease import claim  # noqa: PLC0415  who stands alone needs none
+
+        return claim(context)
 
     def about(self) -> str:
         """Say which cluster it is."""

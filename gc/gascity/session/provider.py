@@ -19,6 +19,7 @@ from gascity.core.observed import Alive, Exited, SessionState
 from gascity.errors import GascityError
 from gascity.screens.rules import RuleBook
 from gascity.screens.screen import Screen
+from gascity.session.leadership import Leadership
 from gascity.session.terminal import Terminal
 from gascity.session.watch import SeenCallback, Ticking, Watch
 
@@ -55,7 +56,9 @@ class CityContext:
     `state_dir` is the city's `.gc` folder; a provider makes a folder of its own in it.
     `settings` is its table `[session.NAME]`; `screens` are the rules its agents' screens are read
     by, found by the backend that a session's metadata names. `parallel` is the city's word on how
-    much may be done at once; None leaves it to the provider.
+    much may be done at once; None leaves it to the provider. `fence` raises when this process must
+    not change anything at the moment, because another leads: ask it before each step of a change
+    that takes several.
     """
 
     city: str
@@ -64,6 +67,7 @@ class CityContext:
     settings: Mapping[str, object]
     screens: RuleBook = field(default_factory=RuleBook)
     parallel: int | None = None
+    fence: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
 
 
 class SessionProvider(ABC):
@@ -115,6 +119,15 @@ class SessionProvider(ABC):
         A session that was made with other ones has drifted. Raises ConfigError.
         """
         return {}
+
+    @classmethod
+    def leadership(cls, context: CityContext) -> Leadership | None:  # noqa: ARG003  most have none
+        """Return a claim to lead a city whose controllers run on several machines.
+
+        None where sessions can be reached from one machine alone: there a file lock does. Made
+        before any provider, and without touching the city's state.
+        """
+        return None
 
     def about(self) -> str:
         """Say in a few words what this works with and where, for `gc doctor`."""
