@@ -25,7 +25,8 @@ from gascity.core.observed import (
     RUN,
     STARTING,
 )
-from gascity.session.provider import Receipt, SessionProvider
+from gascity.session.provider import SessionProvider
+from gascity.session.receipts import Receipt
 
 TIMEOUT = 10.0
 START_TIMEOUT = 60.0

@@ -20,7 +20,8 @@ from gascity.errors import (
 from gascity.screens.screen import Screen
 from gascity.session.leadership import Leadership
 from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
-from gascity.session.provider import CityContext, Receipt, SessionProvider
+from gascity.session.provider import CityContext, SessionProvider
+from gascity.session.receipts import Receipt
 from gascity.session.terminal import Terminal
 from gascity.session.tmux import keys
 from gascity.session.tmux.problems import Lost

@@ -30,8 +30,9 @@ from gascity.errors import GascityError, ProviderUnavailable, StartFailed, Start
 from gascity.runs.ids import new_run_id
 from gascity.screens.rules import RuleBook
 from gascity.session.answering import answer_dialog
-from gascity.session.provider import Delivery, Receipt, SessionProvider
+from gascity.session.provider import SessionProvider
 from gascity.session.readiness import record
+from gascity.session.receipts import Delivery, Receipt
 
 DELIVERY_TIMEOUT = 30.0
 

@@ -12,7 +12,6 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from gascity.core.model import SessionConfig
 from gascity.core.observed import Alive, Exited, SessionState
@@ -20,33 +19,9 @@ from gascity.errors import GascityError
 from gascity.screens.rules import RuleBook
 from gascity.screens.screen import Screen
 from gascity.session.leadership import Leadership
+from gascity.session.receipts import Receipt
 from gascity.session.terminal import Terminal
 from gascity.session.watch import SeenCallback, Ticking, Watch
-
-
-class Delivery(StrEnum):
-    """What became of a text sent to a session."""
-
-    SUBMITTED = "submitted"  # proven: the agent took it
-    UNVERIFIED = "unverified"  # handed over, no proof that it was taken
-    REFUSED = "refused"  # not handed over: doing so would have done harm
-    QUEUED = "queued"  # kept, to be delivered later
-    ABSENT = "absent"  # there is no such session
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What became of a text, and what says so.
-
-    `text` is what was sent, after everything that could act was taken out of it or made harmless;
-    `attempts` counts how often it was submitted, `elapsed` the seconds that took.
-    """
-
-    delivery: Delivery
-    evidence: str = ""
-    text: str = ""
-    attempts: int = 0
-    elapsed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from gascity.core.observed import AGENT, CITY_ID, CONFIG_HASH, RUN
 from gascity.errors import ProviderUnavailable
 from gascity.journal.store import Journal
 from gascity.screens.rules import RuleBook
-from gascity.session.provider import Delivery, Receipt
+from gascity.session.receipts import Delivery, Receipt
 from gascity.testing.eventually import eventually
 from gascity.testing.fake import FakeProvider
 

@@ -27,8 +27,10 @@ LOOKS = {
     "process_alive",
     "processes_alive",
     "screens",
+    "shape",
     "terminal",
     "unavailable",
+    "use",
     "watch",
 }
 
