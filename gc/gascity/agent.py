@@ -88,7 +88,7 @@ class Agent:
 
     def stop(self, grace: float) -> None:
         """End it with all its processes; nothing happens when it does not run."""
-        self.provider.stop(self.session_name, grace=grace, timeout=grace + TIMEOUT)
+        self.provider.stop(self.session_name, grace=grace, timeout=grace + self.provider.ending)
 
     def attach(self, *, read_only: bool = False) -> int:
         """Give it this terminal until somebody detaches."""

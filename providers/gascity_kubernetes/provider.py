@@ -44,6 +44,7 @@ class Provider(SessionProvider):
 
     name = "kubernetes"
     is_local = False
+    ending = 60.0
     lasting = frozenset({"namespace", "context", "kubeconfig", "lease"})
     keeps_previous_output = True
 

@@ -56,6 +56,8 @@ class SessionProvider(ABC):
     """
     lasting: frozenset[str] | None = None
     """The settings that stay as they are while a controller runs; None for all of them."""
+    ending: float = 10.0
+    """How long the end of a session may take beyond its grace, in seconds."""
     parallel: int = 32
     """How many sessions a controller starts here at once, and to how many it does other things."""
 
