@@ -18,7 +18,7 @@ from tests.zoo.keeping import session_of
 from tests.zoo.ledger import Faults, Sent, compare, read_log, taken
 
 from gascity.errors import SessionExists
-from gascity.session.provider import Receipt
+from gascity.session.receipts import Receipt
 from gascity.testing.eventually import eventually
 from gascity_tmux.provider import Provider
 

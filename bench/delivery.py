@@ -29,7 +29,8 @@ from gascity.config.screens import shipped
 from gascity.core.model import SessionConfig
 from gascity.core.observed import BACKEND
 from gascity.screens.rules import RuleBook
-from gascity.session.provider import CityContext, Delivery, Receipt
+from gascity.session.provider import CityContext
+from gascity.session.receipts import Delivery, Receipt
 from gascity_tmux.provider import Provider
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

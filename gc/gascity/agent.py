@@ -25,7 +25,8 @@ from gascity.core.observed import (
     RUN,
     STARTING,
 )
-from gascity.session.provider import Receipt, SessionProvider
+from gascity.session.provider import SessionProvider
+from gascity.session.receipts import Receipt
 
 TIMEOUT = 10.0
 START_TIMEOUT = 60.0
@@ -87,7 +88,7 @@ class Agent:
 
     def stop(self, grace: float) -> None:
         """End it with all its processes; nothing happens when it does not run."""
-        self.provider.stop(self.session_name, grace=grace, timeout=grace + TIMEOUT)
+        self.provider.stop(self.session_name, grace=grace, timeout=grace + self.provider.ending)
 
     def attach(self, *, read_only: bool = False) -> int:
         """Give it this terminal until somebody detaches."""

@@ -86,6 +86,12 @@ class ProviderUnavailable(ProviderError):
     """The provider did not answer: nothing may be concluded about its sessions."""
 
 
+class NotLeading(ProviderUnavailable):
+    """This process must not change anything: another controller leads, or may lead by now."""
+
+    exit_code = Exit.HELD
+
+
 class SessionNotFound(ProviderError):
     """The provider answered, and there is no such session."""
 

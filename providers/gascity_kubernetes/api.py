@@ -10,10 +10,10 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gascity.errors import NotInstalled
+from gascity.errors import GascityError, NotInstalled
 from gascity_kubernetes.answers import doing, kind, problem
 from gascity_kubernetes.problems import ApiSilent
 from gascity_kubernetes.settings import Settings
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gascity_kubernetes.watches import Watch
 
 _RELOADED_AT_MOST_EVERY = 10.0
+_LOADED_WITHIN = 30.0
 _JSON = "application/json"
 
 
@@ -34,16 +35,19 @@ class Api:
     `requests` counts what was asked, by kind: list, watch, get, write, exec, probe.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, fence: Callable[[], None] = lambda: None) -> None:
         """Find out where the API is and who we are; asks nothing yet.
 
-        Raises ConfigError when that is not known, and NotInstalled without the client library.
+        `fence` is called right before each request that changes something, and may raise.
+        Raises ConfigError when that is not known, NotInstalled without the client library, and
+        ApiSilent when what should tell who we are does not answer.
         """
         self.namespace = settings.namespace
         self.requests: Counter[str] = Counter()
         self._settings = settings
+        self._fence = fence
         self._lock = threading.Lock()
-        self._access = self._load()
+        self._access = self._load(_LOADED_WITHIN)
         self._loaded = time.monotonic()
 
     def about(self) -> str:
@@ -98,7 +102,7 @@ class Api:
         """
         from urllib3.exceptions import HTTPError  # noqa: PLC0415  only who asks a cluster has it
 
-        from gascity_kubernetes.exchange import send, silence  # noqa: PLC0415  as above
+        from gascity_kubernetes.exchange import read_all, send, silence  # noqa: PLC0415  as above
         from gascity_kubernetes.watches import Watch  # noqa: PLC0415  as above
 
         what = doing("GET", path).replace("listing", "watching", 1)
@@ -117,11 +121,10 @@ class Api:
                 )
                 if answer.status == 200:
                     return Watch(answer, access.host, what, idle=idle)
-                with answer:
-                    said = answer.read()
+                said = read_all(answer, deadline)
             except (HTTPError, OSError) as trouble:
                 raise silence(access.host, what, trouble, timeout) from trouble
-            if not (answer.status == 401 and may_reload and self._reload(access)):
+            if not (answer.status == 401 and may_reload and self._reload(access, deadline)):
                 break
         raise problem(access.host, what, answer.status, said)
 
@@ -148,7 +151,7 @@ class Api:
         deadline = time.monotonic() + timeout
         access = self._count("exec")
         found = open_stream(access, path, query, doing("GET", path), deadline=deadline)
-        if isinstance(found, tuple) and found[0] == 401 and self._reload(access):
+        if isinstance(found, tuple) and found[0] == 401 and self._reload(access, deadline):
             access = self._count("exec")
             found = open_stream(access, path, query, doing("GET", path), deadline=deadline)
         if isinstance(found, tuple):
@@ -177,6 +180,8 @@ class Api:
         deadline = time.monotonic() + timeout
         for may_reload in (True, False):
             access = self._count(kind(method, path))
+            if method != "GET":
+                self._fence()
             status, said = exchange(
                 access,
                 method,
@@ -189,7 +194,7 @@ class Api:
             )
             if 200 <= status < 300:
                 return said
-            if not (status == 401 and may_reload and self._reload(access)):
+            if not (status == 401 and may_reload and self._reload(access, deadline)):
                 break
         raise problem(access.host, what, status, said)
 
@@ -198,7 +203,7 @@ class Api:
             self.requests[kind_] += 1
             return self._access
 
-    def _reload(self, refused: Access) -> bool:
+    def _reload(self, refused: Access, deadline: float) -> bool:
         """Read the credentials anew after some were refused; tell whether to try again.
 
         That a request was refused (401) means that it was not done, so it may be sent again.
@@ -209,10 +214,15 @@ class Api:
             if time.monotonic() - self._loaded < _RELOADED_AT_MOST_EVERY:
                 return False
             self._loaded = time.monotonic()
-            self._access = self._load()
-            return True
+        try:
+            found = self._load(deadline - time.monotonic())
+        except GascityError:
+            return False  # that the old ones were refused is the news
+        with self._lock:
+            self._access = found
+        return True
 
-    def _load(self) -> Access:
+    def _load(self, timeout: float) -> Access:
         try:
             from gascity_kubernetes.credentials import load_access  # noqa: PLC0415  half a second
         except ImportError as missing:
@@ -220,4 +230,4 @@ class Api:
                 f"sessions on Kubernetes need the Python package {missing.name}",
                 hint="pip install 'gascity[kubernetes]'",
             ) from missing
-        return load_access(self._settings)
+        return load_access(self._settings, timeout=timeout)

@@ -30,6 +30,7 @@ from gascity_kubernetes.settings import Settings
 from gascity_kubernetes.state import Pod
 
 SHARE = 0.5  # of a start's time that may be spent waiting for the pod: the rest is for the agent
+LONGEST_WAIT = 15.0  # seconds; then whoever decides may decide otherwise
 QUOTA = "exceeded quota"
 MERGE = "application/merge-patch+json"
 SOON = 0.05
@@ -41,7 +42,7 @@ class Births:
 
     def __init__(self, city: City, settings: Settings, api: Api, pods: Pods, hands: Hands) -> None:
         self._city = city
-        self._settings = settings
+        self.settings = settings
         self._api = api
         self._pods = pods
         self._hands = hands
@@ -63,8 +64,9 @@ class Births:
 
         Raises SessionExists, StartFailed when it cannot be, and StartPending when it cannot be yet.
         """
-        until = time.monotonic() + (deadline - time.monotonic()) * SHARE
-        wanted = manifest.pod(session, config, self._city, self._settings, secrets.token_hex(8))
+        now = time.monotonic()
+        until = now + min((deadline - now) * SHARE, LONGEST_WAIT)
+        wanted = manifest.pod(session, config, self._city, self.settings, secrets.token_hex(8))
         found = self.pod_of(session, deadline)
         if found is not None:
             if _is_taken(found):

@@ -31,7 +31,7 @@ class Cluster:
     def __init__(self, context: CityContext, settings: Settings) -> None:
         path = os.path.dirname(os.path.abspath(context.state_dir))
         self.city = City(context.city, context.city_id, path)
-        self.api = Api(settings)
+        self.api = Api(settings, context.fence)
         self._selector = names.selector(context.city_id)
         self.pods = Pods(lambda: self.api, self._selector)
         self.hands = Hands(self.api)

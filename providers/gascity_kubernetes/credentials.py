@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import queue
 import socket
 import ssl
 import tempfile
@@ -20,6 +19,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import urllib3
@@ -30,6 +30,7 @@ from kubernetes.client.rest import RESTClientObject
 from kubernetes.config import incluster_config
 
 from gascity.errors import ConfigError
+from gascity_kubernetes.bounded import within
 from gascity_kubernetes.problems import ApiSilent
 from gascity_kubernetes.settings import Settings
 
@@ -62,33 +63,22 @@ class Access:
     def headers(self, deadline: float) -> dict[str, str]:
         """Return who we are as headers, with a token that has not expired.
 
-        Raises ApiSilent when a token has to be fetched and cannot be.
+        Raises ApiSilent when a token has to be fetched and cannot be. A plugin that fetches it is
+        a program that may hang, and the library waits for it without a limit: we do not.
         """
         if not self._asks_a_plugin:
             return self._headers(deadline)
-        came: queue.SimpleQueue[dict[str, str] | ApiSilent] = queue.SimpleQueue()
-
-        def ask() -> None:
-            try:
-                came.put(self._headers(deadline))
-            except ApiSilent as problem:
-                came.put(problem)
-
-        # A plugin is a program that may hang, and the library waits for it without a limit.
-        threading.Thread(target=ask, name="gc-kube-token", daemon=True).start()
         try:
-            found = came.get(timeout=max(deadline - time.monotonic(), 0.001))
-        except queue.Empty:
+            with_plugin = partial(self._headers, deadline)
+            return within(deadline - time.monotonic(), with_plugin)
+        except TimeoutError:
             raise ApiSilent(f"no credentials for {self.host} came in time") from None
-        if isinstance(found, ApiSilent):
-            raise found
-        return found
 
     def _headers(self, deadline: float) -> dict[str, str]:
         if not self._reading.acquire(timeout=max(deadline - time.monotonic(), 0.001)):
-            raise ApiSilent(f"no credentials for {self.host} came in time")
+            raise TimeoutError
         try:
-            with _complaints() as complaints:
+            with _complaints(listen=self._asks_a_plugin) as said:
                 token = self._configuration.get_api_key_with_prefix(
                     "BearerToken", alias="authorization"
                 )
@@ -96,8 +86,8 @@ class Access:
             raise ApiSilent(f"no credentials for {self.host}: {_line(problem)}") from problem
         finally:
             self._reading.release()
-        if complaints:
-            raise ApiSilent(f"no credentials for {self.host}: {complaints[-1]}")
+        if said:
+            raise ApiSilent(f"no credentials for {self.host}: {said[-1]}")
         return {"authorization": token} if token else {}
 
     def close(self) -> None:
@@ -105,11 +95,19 @@ class Access:
         self.pool.clear()
 
 
-def load_access(settings: Settings) -> Access:
+def load_access(settings: Settings, *, timeout: float) -> Access:
     """Return the way to the API: of the cluster we run in, else of the kubeconfig.
 
-    Raises ConfigError, in one sentence, when there is none that can be used.
+    Raises ConfigError, in one sentence, when there is none that can be used, and ApiSilent when
+    a plugin of the kubeconfig does not answer in time.
     """
+    try:
+        return within(timeout, lambda: _load(settings))
+    except TimeoutError:
+        raise ApiSilent(f"no credentials came within {timeout:g} s") from None
+
+
+def _load(settings: Settings) -> Access:
     configuration = Configuration()
     with tempfile.TemporaryDirectory(prefix="gc-kube-") as folder, _complaints() as complaints:
         try:
@@ -120,6 +118,9 @@ def load_access(settings: Settings) -> Access:
             tls = _tls(configuration) if configuration.host.startswith("https") else None
         except (kube_config.ConfigException, OSError, ValueError, yaml.YAMLError) as problem:
             raise _unusable(settings, _line(problem)) from problem
+        except (TypeError, AttributeError, KeyError) as problem:
+            # The library believes that a kubeconfig has the form of one.
+            raise _unusable(settings, "it has not the form of one") from problem
     if complaints:
         raise _unusable(settings, complaints[-1])
     return Access(
@@ -200,12 +201,15 @@ def _proxy(configuration: Any) -> Mapping[str, Any]:  # noqa: ANN401  the librar
 
 
 @contextlib.contextmanager
-def _complaints() -> Iterator[list[str]]:
+def _complaints(*, listen: bool = True) -> Iterator[list[str]]:
     """Collect what the library complains of, in this thread, to the root logger and to it alone.
 
-    That a plugin failed is told nowhere else.
+    That a plugin failed is told nowhere else. Collects nothing unless it is to `listen`.
     """
     lines: list[str] = []
+    if not listen:
+        yield lines
+        return
     thread = threading.get_ident()
 
     class Collect(logging.Filter):

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from urllib.parse import urlencode
 
 import urllib3
-from urllib3.exceptions import HTTPError, NameResolutionError, ProtocolError
+from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError, ProtocolError
 from urllib3.exceptions import TimeoutError as TookTooLong
 
 from gascity_kubernetes.credentials import Access
@@ -40,20 +40,17 @@ def exchange(
     connection the other side had closed meanwhile is sent once more; a writing one never is.
     """
     deadline = time.monotonic() + timeout
-    while True:
+    for may_repeat in (method == "GET", False):
         try:
             answer = send(
                 access, method, path, query=query, body=body, headers=headers, deadline=deadline
             )
-            return answer.status, _read(answer, deadline)
-        except ProtocolError as problem:
-            is_stale = isinstance(problem.args[-1], http.client.RemoteDisconnected)
-            if method != "GET" or not is_stale or time.monotonic() >= deadline:
+            return answer.status, read_all(answer, deadline)
+        except (HTTPError, OSError) as problem:
+            if not may_repeat or not _was_closed(problem):
                 raise silence(access.host, what, problem, timeout) from problem
             access.pool.clear()
-            method = "GET "  # once
-        except (HTTPError, OSError) as problem:
-            raise silence(access.host, what, problem, timeout) from problem
+    raise AssertionError("the second try returns or raises")
 
 
 def send(
@@ -69,7 +66,7 @@ def send(
     """Send a request and return its answer, of which only the head was read."""
     left = max(deadline - time.monotonic(), _LEAST)
     return access.pool.request(
-        method.strip(),
+        method,
         access.host + path + ("?" + urlencode(query) if query else ""),
         body=body,
         headers={**headers, **access.headers(deadline)},
@@ -96,7 +93,8 @@ def set_patience(answer: urllib3.BaseHTTPResponse, seconds: float | None) -> boo
     return True
 
 
-def _read(answer: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
+def read_all(answer: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
+    """Return the rest of an answer; raises what `silence` explains when it does not come."""
     pieces: list[bytes] = []
     try:
         while True:
@@ -109,6 +107,13 @@ def _read(answer: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
     except BaseException:
         answer.close()
         raise
+
+
+def _was_closed(problem: Exception) -> bool:
+    """Whether the other side had closed the connection before it got the request."""
+    return isinstance(problem, ProtocolError) and isinstance(
+        problem.args[-1], http.client.RemoteDisconnected
+    )
 
 
 def _left(deadline: float) -> float:
@@ -127,8 +132,9 @@ def _why(problem: BaseException, timeout: float) -> str:
         if isinstance(one, NameResolutionError | socket.gaierror):
             return "has a name that is not known"
     for one in reasons:
-        if isinstance(one, TookTooLong | TimeoutError):
-            return f"did not answer within {timeout:g} s"
+        # That no connection came about is a timeout to the library, whatever the reason.
+        if isinstance(one, TookTooLong | TimeoutError) and not isinstance(one, NewConnectionError):
+            return f"did not answer within {timeout:.3g} s"
     for one in reasons:
         if isinstance(one, ssl.SSLError):
             return f"does not speak TLS as we do ({(one.reason or 'unknown').lower()})"

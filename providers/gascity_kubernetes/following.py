@@ -13,6 +13,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gascity.errors import GascityError
@@ -24,14 +25,26 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gascity_kubernetes.watches import Watch
 
-IDLE = 10.0  # seconds of silence after which the API is asked whether it is there
-PROBE = 5.0
-ASKED = 15.0  # seconds a list or the beginning of a watch may take
-QUIET = 75.0  # a server that sends bookmarks is never silent for longer
-_LASTS = 300  # seconds a watch is asked to last
 _HASTY = 1.0  # a watch that ends sooner was none
 _MOST_HASTY = 4
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a follower waits, in seconds.
+
+    `idle` is the silence after which the API is asked whether it is there, `probe` the time it
+    has to answer that; `asked` is what a list or the beginning of a watch may take. `quiet` is a
+    silence after which a watch is begun anew, for a server that sends bookmarks never is as
+    quiet; `lasts` is how long a watch is asked to last.
+    """
+
+    idle: float = 10.0
+    probe: float = 5.0
+    asked: float = 15.0
+    quiet: float = 75.0
+    lasts: float = 300.0
 
 
 class Told(Protocol):
@@ -50,8 +63,11 @@ class Told(Protocol):
 class Follower:
     """Follows the pods of one selector until it is closed."""
 
-    def __init__(self, told: Told, api: Callable[[], Api], selector: str) -> None:
+    def __init__(
+        self, told: Told, api: Callable[[], Api], selector: str, patience: Patience
+    ) -> None:
         self._told = told
+        self._patience = patience
         self._api = api
         self._selector = selector
         self._closed = threading.Event()
@@ -78,7 +94,9 @@ class Follower:
             while not self._closed.is_set():
                 try:
                     self._list_and_watch()
-                except Expired:
+                except Expired as problem:
+                    if self._failures >= _MOST_HASTY:
+                        self._told.lose(problem)
                     self._pause()
                 except GascityError as problem:
                     self._told.lose(problem)
@@ -93,7 +111,7 @@ class Follower:
         and whatever else the API did not do.
         """
         query = {"labelSelector": self._selector}
-        listed, version = list_pods(self._api(), query, time.monotonic() + ASKED)
+        listed, version = list_pods(self._api(), query, time.monotonic() + self._patience.asked)
         watch = self._open(version)
         self._told.replace(listed, version)
         while not self._closed.is_set():
@@ -109,14 +127,16 @@ class Follower:
                 watch = self._open(version)
 
     def _open(self, version: str) -> Watch:
+        wait = self._patience
+        lasts = wait.lasts * random.uniform(0.9, 1.1)  # noqa: S311  no secret
         query = {
             "labelSelector": self._selector,
             "resourceVersion": version,
             "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(int(_LASTS * random.uniform(0.9, 1.1))),  # noqa: S311  no secret
+            "timeoutSeconds": str(max(1, round(lasts))),
         }
         api = self._api()
-        watch = api.open_watch(api.pod_path(), query=query, idle=IDLE, timeout=ASKED)
+        watch = api.open_watch(api.pod_path(), query=query, idle=wait.idle, timeout=wait.asked)
         with self._lock:
             self._watch = watch
             if self._closed.is_set():
@@ -134,7 +154,7 @@ class Follower:
                     return version  # whether the API is gone shows when it is asked again
                 except TimeoutError:
                     self._probe()
-                    if time.monotonic() - heard > QUIET:
+                    if time.monotonic() - heard > self._patience.quiet:
                         return version
                     continue
                 heard = time.monotonic()
@@ -153,7 +173,7 @@ class Follower:
     def _probe(self) -> None:
         """Raise ApiSilent when the API does not answer; any answer will do."""
         with contextlib.suppress(ApiRefused, Forbidden):  # it will not tell, but it is there
-            self._api().request("GET", "/version", timeout=PROBE)
+            self._api().request("GET", "/version", timeout=self._patience.probe)
 
     def _pause(self) -> None:
         """Wait, not at all the first time and then longer each time until a watch lasts."""

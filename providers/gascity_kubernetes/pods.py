@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gascity.errors import GascityError
+from gascity.errors import GascityError, ProviderUnavailable
 from gascity_kubernetes.api import Api
-from gascity_kubernetes.following import Follower
+from gascity_kubernetes.following import Follower, Patience
 from gascity_kubernetes.listing import list_pods
 from gascity_kubernetes.problems import ApiSilent, Forbidden
 from gascity_kubernetes.versions import is_newer
@@ -32,7 +32,10 @@ class Pods:
     at once and raise nothing.
     """
 
-    def __init__(self, api: Callable[[], Api], selector: str) -> None:
+    def __init__(
+        self, api: Callable[[], Api], selector: str, *, patience: Patience | None = None
+    ) -> None:
+        self._patience = patience or Patience()
         self.listeners: set[Callable[[], None]] = set()
         self._api = api
         self._selector = selector
@@ -51,8 +54,7 @@ class Pods:
         Raises ProviderUnavailable when that is not known and does not become known in time.
         """
         if self._follower is None:
-            listed, _ = list_pods(self._api(), {"labelSelector": self._selector}, deadline)
-            return listed
+            return self._ask({"labelSelector": self._selector}, deadline)
         with self._changed:
             self._wait_until_known(deadline)
             return dict(self._known)
@@ -61,8 +63,7 @@ class Pods:
         """Return a pod, or None if there is none of that name; raises as `all` does."""
         if self._follower is None:
             query = {"labelSelector": self._selector, "fieldSelector": f"metadata.name={name}"}
-            listed, _ = list_pods(self._api(), query, deadline)
-            return listed.get(name)
+            return self._ask(query, deadline).get(name)
         with self._changed:
             self._wait_until_known(deadline)
             return self._known.get(name)
@@ -90,7 +91,7 @@ class Pods:
                     return found
                 left = deadline - time.monotonic()
                 if left <= 0 or self._is_closed:
-                    self._refuse_if_lost()
+                    self._wait_until_known(deadline)  # raises unless it is known
                     raise TimeoutError
                 self._changed.wait(left)
 
@@ -99,7 +100,7 @@ class Pods:
         with self._changed:
             if self._follower is not None or self._is_closed:
                 return
-            self._follower = Follower(self, self._api, self._selector)
+            self._follower = Follower(self, self._api, self._selector, self._patience)
         self._follower.start()
 
     def close(self) -> None:
@@ -158,6 +159,15 @@ class Pods:
             self._changed.notify_all()
         if not was_lost:
             self._tell()
+
+    def _ask(self, query: Mapping[str, str], deadline: float) -> Mapping[str, Pod]:
+        try:
+            listed, _ = list_pods(self._api(), query, deadline)
+        except ProviderUnavailable:
+            raise
+        except GascityError as problem:  # whatever it is, nothing is known about the pods
+            raise ApiSilent(problem.message, hint=problem.hint) from problem
+        return listed
 
     def _accept(self, pod: Pod) -> bool:
         version, held = _version(pod), self._known.get(_name(pod))

@@ -18,8 +18,10 @@ from gascity.errors import (
     StartFailed,
 )
 from gascity.screens.screen import Screen
+from gascity.session.leadership import Leadership
 from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
-from gascity.session.provider import CityContext, Receipt, SessionProvider
+from gascity.session.provider import CityContext, SessionProvider
+from gascity.session.receipts import Receipt
 from gascity.session.terminal import Terminal
 from gascity.session.tmux import keys
 from gascity.session.tmux.problems import Lost
@@ -42,15 +44,23 @@ class Provider(SessionProvider):
 
     name = "kubernetes"
     is_local = False
+    ending = 60.0
+    lasting = frozenset({"namespace", "context", "kubeconfig", "lease"})
     keeps_previous_output = True
 
     def __init__(self, context: CityContext) -> None:
         super().__init__(context)
-        folder = os.path.dirname(os.path.abspath(context.state_dir))
-        self.settings = Settings.read(context.settings, os.environ, folder=folder)
+        self.settings = _settings(context)
         self._lock = threading.Lock()
         self._made: Cluster | None = None
         self._words: dict[str, str] = {}
+
+    def use(self, context: CityContext) -> None:
+        """Make pods by other settings from now on; those there are have drifted."""
+        super().use(context)
+        self.settings = _settings(context)
+        if self._made is not None:
+            self._made.births.settings = self.settings
 
     @classmethod
     def unavailable(cls) -> str:
@@ -70,6 +80,13 @@ class Provider(SessionProvider):
     def shape(cls, settings: Mapping[str, object], folder: str) -> Mapping[str, str]:
         """Return what makes a pod: a pod with another image has drifted."""
         return Settings.read(settings, os.environ, folder=folder).shape()
+
+    @classmethod
+    def leadership(cls, context: CityContext) -> Leadership:
+        """Return a claim to the lease of the city."""
+        from gascity_kubernetes.lease import claim  # noqa: PLC0415  who stands alone needs none
+
+        return claim(context)
 
     def about(self) -> str:
         """Say which cluster it is."""
@@ -325,3 +342,8 @@ class Provider(SessionProvider):
             words = self._cluster.log(pod, deadline)
             with self._lock:
                 self._words[name] = words
+
+
+def _settings(context: CityContext) -> Settings:
+    folder = os.path.dirname(os.path.abspath(context.state_dir))
+    return Settings.read(context.settings, os.environ, folder=folder)

@@ -71,18 +71,19 @@ class Settings:
     ) -> Settings:
         """Return the settings of a table and an environment, whose variables win.
 
-        `folder` is the city's: a pod template is read when it is given. Raises ConfigError, in
-        one sentence, for what makes no sense. That there is no image is no mistake yet.
+        `folder` is the city's, which paths are relative to: a pod template is only read when it
+        can be found. Raises ConfigError, in one sentence, for what makes no sense. That there is
+        no image is no mistake yet.
         """
         said = {key: environ[name] for key, name in VARIABLES.items() if environ.get(name)}
         found = Table({**table, **said}, TABLE, {key: VARIABLES[key] for key in said})
         found.only([key for key in cls.__dataclass_fields__ if key != "template"])
-        path = found.text("pod_template")
+        path = _place(folder, found.text("pod_template"))
         settings = cls(
             namespace=found.label("namespace", "gc"),
             image=_image(found),
             context=found.text("context"),
-            kubeconfig=os.path.expanduser(found.text("kubeconfig")),
+            kubeconfig=_place(folder, found.text("kubeconfig")),
             cpu_request=_amount(found, "cpu_request", "500m"),
             memory_request=_amount(found, "memory_request", "1Gi"),
             cpu_limit=_amount(found, "cpu_limit", "2"),
@@ -96,7 +97,7 @@ class Settings:
             secret_env=SecretEnv.read_all(found, "secret_env"),
             volumes=_volumes(found),
             pod_template=path,
-            template=_template(found, os.path.join(folder, path)) if folder and path else "{}",
+            template=_template(found, path) if path and (folder or os.path.isabs(path)) else "{}",
             workspace=_workspace(found),
             width=found.number("width", 220, 20, 10_000),
             height=found.number("height", 50, 5, 10_000),
@@ -132,6 +133,11 @@ class Settings:
             )
 
 
+def _place(folder: str, path: str) -> str:
+    path = os.path.expanduser(path)
+    return os.path.join(folder, path) if folder and path else path
+
+
 def _plain(value: object) -> object:
     """Return a setting as JSON can hold it."""
     if isinstance(value, tuple):
@@ -147,7 +153,7 @@ def _image(table: Table) -> str:
 
 
 def _amount(table: Table, key: str, default: str) -> str:
-    text = table.text(key, default)
+    text = table.text(key) if key in table.values else default
     try:
         if text:
             read_quantity(text)
@@ -216,7 +222,6 @@ def _workspace(table: Table) -> str:
 def _template(table: Table, path: str) -> str:
     import yaml  # noqa: PLC0415  20 ms that few cities need
 
-    path = os.path.expanduser(path)
     try:
         with open(path, encoding="utf-8") as file:
             found = yaml.safe_load(file)

@@ -16,6 +16,7 @@ from gascity.core.observed import Alive, Exited, Life, SessionState, Standing
 from gascity_kubernetes import names
 
 CONTAINER = "agent"
+MOST_MESSAGE = 160  # characters of what Kubernetes says
 OVERDUE = 30.0  # seconds after which a pod that should be gone shows that its node is
 _END = re.compile(r"gc: (?:exited (?P<code>\d+)|killed (?P<signal>\d+)|(?P<said>[^\n]*))\n?")
 # Words of the API that a person need not learn.
@@ -225,6 +226,8 @@ def _annotations(pod: Pod) -> Mapping[str, str]:
 
 def _sentence(word: str, message: str) -> str:
     told = " ".join(message.split()).rstrip(".")
+    if len(told) > MOST_MESSAGE:  # the cause comes last
+        told = f"{told[: MOST_MESSAGE // 2].rstrip()} ... {told[-MOST_MESSAGE // 2 :].lstrip()}"
     return ": ".join(part for part in (word, told) if part)
 
 

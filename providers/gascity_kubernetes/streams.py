@@ -57,9 +57,7 @@ class Stream:
         self._inbox: deque[tuple[int, bytes]] = deque()
         self._ended = False
         self._owed: deque[bytes] = deque()  # answers to pings
-        self._bell, self._ring = os.pipe()
-        os.set_blocking(self._ring, False)
-        self._closing = threading.Lock()
+        self._waiting = 0
         self._closed = False
 
     def read(self, timeout: float | None) -> tuple[int, bytes] | None:
@@ -100,25 +98,16 @@ class Stream:
 
     def close(self) -> None:
         """End it, from any thread; whoever reads is told that it ended."""
-        with self._closing:
+        with self._io:
             if self._closed:
                 return
-            self._closed = True
-        with self._io:
-            self._ended = True
+            self._closed = self._ended = True
             goodbye = frames.pack(frames.CLOSE, b"\x03\xe8", os.urandom(4))
             with contextlib.suppress(OSError, ValueError):
                 self._socket.send(goodbye)
-            self._socket.close()
-        os.write(self._ring, b".")  # wakes everybody: nobody ever reads it
-
-    def __del__(self) -> None:
-        # The pipe lives as long as somebody may wait for it.
-        for end in (getattr(self, "_bell", None), getattr(self, "_ring", None)):
-            if end is not None:
-                os.close(end)
-        if hasattr(self, "_socket"):
-            self._socket.close()
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)  # wakes everybody who waits
+            self._release()
 
     def _send(self, message: bytes) -> None:
         self._push(frames.pack(frames.BINARY, message, os.urandom(4)))
@@ -167,12 +156,22 @@ class Stream:
     def _wait(self, events: int, seconds: float | None) -> None:
         """Wait until the socket is ready, or the stream was closed."""
         poll = select.poll()
-        poll.register(self._bell, select.POLLIN)
         with self._io:
             if self._ended:
                 return
             poll.register(self._socket, events)
-        poll.poll(None if seconds is None else max(1, int(seconds * 1000)))
+            self._waiting += 1
+        try:
+            poll.poll(None if seconds is None else max(1, int(seconds * 1000)))
+        finally:
+            with self._io:
+                self._waiting -= 1
+                self._release()
+
+    def _release(self) -> None:
+        """Give the descriptor back once nobody waits for it, who might else wait for another's."""
+        if self._closed and not self._waiting:
+            self._socket.close()
 
     def _take(self) -> bool:
         """Take in some of what has arrived, and tell whether there was any; needs the lock."""

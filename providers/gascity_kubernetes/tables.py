@@ -42,13 +42,13 @@ class Table:
                 raise ConfigError(f'{self.called} has no setting "{key}"', hint=hint)
 
     def text(self, key: str, default: str = "") -> str:
-        """Return a text without line ends and NULs."""
+        """Return a text of one line; an empty one says nothing, as if it were not there."""
         value = self.values.get(key, default)
         if not isinstance(value, str):
             raise self.wrong(key, "must be a text")
         if any(sign in value for sign in "\0\r\n"):
             raise self.wrong(key, "must be a text of one line")
-        return value
+        return value or default
 
     def flag(self, key: str) -> bool:
         """Return a truth value, false if it is not there."""

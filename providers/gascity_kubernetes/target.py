@@ -15,8 +15,9 @@ from gascity.errors import ProviderError, ProviderUnavailable, StartFailed
 from gascity.screens.rules import Rules
 from gascity.session.command import for_shell
 from gascity.session.delivery import Hold
-from gascity.session.provider import Receipt, SessionProvider
+from gascity.session.provider import SessionProvider
 from gascity.session.readiness import Stand
+from gascity.session.receipts import Receipt
 from gascity.session.startup import Ran
 from gascity.session.tmux.problems import Lost
 from gascity.session.tmux.standing import Standing

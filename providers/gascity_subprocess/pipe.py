@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gascity.screens.rules import Talk
-from gascity.session.provider import Delivery, Receipt
+from gascity.session.receipts import Delivery, Receipt
 from gascity.session.text import message as text_of
 from gascity.session.text import spoken as defused
 from gascity.session.unread import unread

@@ -28,7 +28,8 @@ from gascity.errors import (
 )
 from gascity.session import overlay, processes
 from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
-from gascity.session.provider import CityContext, Delivery, Receipt, SessionProvider
+from gascity.session.provider import CityContext, SessionProvider
+from gascity.session.receipts import Delivery, Receipt
 from gascity.session.watch import SeenCallback, Watch
 from gascity_subprocess import keys, layout, output, pipe, states
 from gascity_subprocess.asking import NOTHING, Keeper

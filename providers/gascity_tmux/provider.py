@@ -21,7 +21,8 @@ from gascity.errors import (
 from gascity.screens.screen import Screen
 from gascity.session import kin, overlay, processes
 from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
-from gascity.session.provider import CityContext, Receipt, SessionProvider
+from gascity.session.provider import CityContext, SessionProvider
+from gascity.session.receipts import Receipt
 from gascity.session.terminal import Terminal
 from gascity.session.tmux import screen
 from gascity.session.tmux.wire import command

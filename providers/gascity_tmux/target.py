@@ -10,8 +10,9 @@ from gascity.core.model import SessionConfig
 from gascity.core.observed import Exited, Life
 from gascity.screens.rules import Rules
 from gascity.session.delivery import Hold
-from gascity.session.provider import Receipt, SessionProvider
+from gascity.session.provider import SessionProvider
 from gascity.session.readiness import Stand
+from gascity.session.receipts import Receipt
 from gascity.session.target import LocalTarget
 from gascity.session.tmux.standing import Standing
 from gascity_tmux.panes import Pane

@@ -9,7 +9,7 @@ from gascity.core.fingerprint import fingerprint
 from gascity.core.launch import declared_command
 from gascity.core.model import AgentSpec, StartupHints
 from gascity.core.observed import AGENT, BEACON, CITY_ID, CONFIG, CONFIG_HASH, RUN
-from gascity.session.provider import Delivery
+from gascity.session.receipts import Delivery
 from gascity.testing.fake import FakeWorld
 
 WHEN = datetime(2026, 3, 1, 15, 4, 5)  # noqa: DTZ001  a beacon shows local time

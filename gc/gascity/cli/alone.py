@@ -323,7 +323,7 @@ def _stop_all(
         failure
         for provider, wanted in names.items()
         for failure in providers[provider]
-        .stop_all(wanted, grace=grace, timeout=grace + TIMEOUT)
+        .stop_all(wanted, grace=grace, timeout=grace + providers[provider].ending)
         .values()
     ]
     for failure in failures:

@@ -17,12 +17,13 @@ from gascity.cli.city import Here, find_agents, names_meant
 from gascity.cli.detach import start_detached
 from gascity.cli.options import AgentNames, AsJson, complete_agents
 from gascity.cli.quick import STOP_TIMEOUT, print_stopped
-from gascity.errors import CityHeld, Exit, HungUp, NotRunning
+from gascity.errors import CityHeld, Exit, HungUp, NotLeading, NotRunning, UsageError, explain
 
 if TYPE_CHECKING:
     from gascity.cli.diary import Diary
     from gascity.core.actions import Event
     from gascity.core.model import City
+    from gascity.session.leadership import StandsBy
 
 AGAIN = 0.1  # seconds until a city is tried again that somebody holds who does not answer
 
@@ -42,11 +43,20 @@ def start(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "-n", help="Say what would be done, and do nothing.")
     ] = False,
+    leader_elect: Annotated[
+        bool,
+        typer.Option(
+            "--leader-elect",
+            envvar="GC_LEADER_ELECT",
+            help="Stand by until no other controller of the city leads.",
+        ),
+    ] = False,
 ) -> int:
     """Run the controller: start what should run, and keep it so.
 
     In the foreground until Ctrl-C, which leaves the agents running; the next `gc start` takes them
-    up as they are.
+    up as they are. With `--leader-elect` several may run, each on a machine of its own, where the
+    sessions live in a cluster: one leads, and the others stand by.
     """
     here: Here = context.obj
     if dry_run:
@@ -54,12 +64,15 @@ def start(
 
         show_plan(here, as_json=False)
         return Exit.OK
-    return start_detached(here.folder) if detach else _foreground(here)
+    if detach and leader_elect:
+        raise UsageError("a controller that stands by for the lead does so in the foreground")
+    return start_detached(here.folder) if detach else _foreground(here, leader_elect)
 
 
-def _foreground(here: Here) -> int:
+def _foreground(here: Here, leader_elect: bool) -> int:
     from gascity.cli.diary import Diary
     from gascity.controller.daemon import run_city
+    from gascity.controller.leading import Election
     from gascity.service.notify import Listener
 
     manager = Listener()
@@ -73,10 +86,26 @@ def _foreground(here: Here) -> int:
         except OSError as problem:
             sys.stderr.write(f"warning: systemd was not told of the start: {problem.strerror}\n")
 
-    run_city(Path(here.city_file), report=partial(_tell, diary), ready=ready)
+    election = Election(_stand_by, _end) if leader_elect else None
+    path, report = Path(here.city_file), partial(_tell, diary)
+    try:
+        run_city(path, report=report, ready=ready, election=election)
+    except NotLeading as problem:
+        _end(problem)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(Exit.OK)  # a call that is stuck in a worker must not keep the process alive
+
+
+def _stand_by(news: StandsBy) -> None:
+    sys.stdout.write(f"standing by: {news}\n")
+    sys.stdout.flush()
+
+
+def _end(problem: NotLeading) -> None:
+    """End at once: whatever a worker is about to do must not be done any more."""
+    os.write(2, explain(problem).encode(errors="replace"))  # whoever holds a lock may be stuck
+    os._exit(problem.exit_code)
 
 
 def _greet(city: City) -> None:

@@ -7,10 +7,11 @@ process table, and of a running controller where no process is known.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from gascity.core.views import State
 from gascity.errors import ConfigError, GascityError, NotFound
 from gascity.runs.folder import RunFolder, Runs
 from gascity.runs.info import Broken, RunInfo
@@ -122,4 +123,12 @@ def _seen_by_controller(here: Here) -> list[str]:
     except GascityError:
         return []
     agents = document.get("agents") if isinstance(document, dict) else None
-    return [str(one["run"]) for one in agents if one["pid"]] if isinstance(agents, list) else []
+    return [str(one["run"]) for one in agents if is_there(one)] if isinstance(agents, list) else []
+
+
+def is_there(agent: Mapping[str, object]) -> bool:
+    """Tell whether an agent of a status document has a session that has not ended.
+
+    One on another machine has no process here.
+    """
+    return agent["since"] is not None or bool(agent["pid"]) or agent["state"] == State.PENDING

@@ -262,7 +262,9 @@ def _tell_of_agents(here: Here) -> None:
         sys.stderr.write(explain(problem))
         typer.echo("agents that run go on; `gc stop` ends them")
         return
-    alive = [each for each in agents if each["pid"]] if isinstance(agents, list) else []
+    alive = (
+        [each for each in agents if each["since"] is not None] if isinstance(agents, list) else []
+    )
     if alive:
         count = "1 agent goes" if len(alive) == 1 else f"{len(alive)} agents go"
         typer.echo(f"{count} on; `gc start` takes them up, `gc stop` ends them")

@@ -10,6 +10,7 @@ WORDS = {
     "controller.started": ("controller started", "32"),
     "controller.stopped": ("controller stopped", "33"),
     "controller.slow": ("controller slow", "31"),
+    "controller.leading": ("took the lead", "32"),
     "city.reloaded": ("city file read", "32"),
     "city.rejected": ("city file refused", "31"),
     "city.braked": ("mass death", "31"),

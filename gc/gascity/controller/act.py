@@ -30,8 +30,9 @@ from gascity.errors import GascityError, ProviderUnavailable, StartFailed, Start
 from gascity.runs.ids import new_run_id
 from gascity.screens.rules import RuleBook
 from gascity.session.answering import answer_dialog
-from gascity.session.provider import Delivery, Receipt, SessionProvider
+from gascity.session.provider import SessionProvider
 from gascity.session.readiness import record
+from gascity.session.receipts import Delivery, Receipt
 
 DELIVERY_TIMEOUT = 30.0
 
@@ -96,7 +97,7 @@ class Hands:
         for stop in stops:
             self.note(LastWords(stop.run, stop.agent, words.get(stop.session, "")))
         try:
-            left = provider.stop_all(names, grace=self.grace, timeout=self.grace + TIMEOUT)
+            left = provider.stop_all(names, grace=self.grace, timeout=self.grace + provider.ending)
         except ProviderUnavailable as problem:
             return [failed(stop, problem.message, outage=True) for stop in stops]
         except GascityError as problem:
@@ -174,9 +175,8 @@ class Hands:
         return Outcome(action, event, run=run, also=also)
 
     def _stop(self, action: Stop) -> Outcome:
-        self.providers[action.provider].stop(
-            action.session, grace=self.grace, timeout=self.grace + TIMEOUT
-        )
+        provider = self.providers[action.provider]
+        provider.stop(action.session, grace=self.grace, timeout=self.grace + provider.ending)
         return _done(action, EventType.SESSION_STOPPED)
 
     def _drain(self, action: Drain) -> Outcome:

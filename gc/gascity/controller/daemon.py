@@ -1,7 +1,7 @@
 """One controller process: from a city's folder to a running loop and back out.
 
 Stopping it with a signal leaves the agents running; the next one takes them up. SIGHUP has it read
-the city again.
+the city again. Where a leader is elected, it stands by before all that.
 """
 
 from __future__ import annotations
@@ -11,31 +11,89 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from gascity.controller.act import Hands
 from gascity.controller.control import ControlSocket
 from gascity.controller.feed import METHOD, MOVES, Feed
+from gascity.controller.leading import Election, Lead
 from gascity.controller.lock import CityLock
 from gascity.controller.loop import Controller
 from gascity.controller.messages import Changed, Leave
-from gascity.controller.opening import home_of, open_provider, open_providers, read_city
+from gascity.controller.opening import (
+    home_of,
+    leadership_of,
+    open_provider,
+    open_providers,
+    read_city,
+)
 from gascity.controller.place import Place
 from gascity.controller.reload import Origin
-from gascity.core.actions import Event
+from gascity.core.actions import Event, EventType
 from gascity.core.model import City
+from gascity.errors import GascityError
 from gascity.journal.store import Journal
+from gascity.session.leadership import Leads
 
 
-def run_city(path: Path, *, report: Callable[[Event], None], ready: Callable[[City], None]) -> str:
+def run_city(
+    path: Path,
+    *,
+    report: Callable[[Event], None],
+    ready: Callable[[City], None],
+    election: Election | None = None,
+) -> str:
     """Be the controller of the city at `path` until told to leave; return why.
 
     Calls `ready` once the city is held and the socket answers. Raises CityHeld when another
-    controller has it.
+    controller has it. With an `election` it stands by until it leads, and raises NotLeading when
+    that is over.
     """
+    if election is None:
+        return _keep(path, report, ready)
+    city = read_city(path)
+    lead = Lead(leadership_of(city, Place(city.root)), election)
+    given = lead.stand_by()
+    if given is None:
+        return "it was told to end while it stood by"
+    try:
+        return _keep(path, report, ready, _Reign(lead, given, city))
+    finally:
+        lead.give_up()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reign:
+    """A lead that was given, and the city as it was when this process began to stand by for it."""
+
+    lead: Lead
+    given: Leads
+    city: City
+
+    def check_city(self, city: City) -> None:
+        """Raise GascityError for a city that is not the one that this process leads."""
+        was, now = self.city, city
+        if (was.name, was.provider_settings) != (now.name, now.provider_settings):
+            raise GascityError(
+                "the city's name or a provider's settings changed while this controller stood by",
+                hint="start it again: it stands by for the city as it is now",
+            )
+
+
+def _keep(
+    path: Path,
+    report: Callable[[Event], None],
+    ready: Callable[[City], None],
+    reign: _Reign | None = None,
+) -> str:
     began = time.time()
     city = read_city(path)
+    fence = None
+    if reign is not None:
+        reign.check_city(city)
+        fence = reign.lead.check
     place = Place(city.root)
     place.prepare()
     lock = CityLock(place.lock)
@@ -43,12 +101,12 @@ def run_city(path: Path, *, report: Callable[[Event], None], ready: Callable[[Ci
     feed = Feed(place.journal)
     journal = Journal(place.journal, written=feed.ring)
     journal.look_over()
-    providers = open_providers(city, place, journal.remembered())
+    providers = open_providers(city, place, journal.remembered(), fence)
     hands = Hands(providers, home_of(city), city.daemon.shutdown_timeout, place.runs, city.screens)
     origin = Origin(
         path=str(path),
         read=partial(read_city, path),
-        open=lambda city, name: open_provider(city, place, name),
+        open=lambda city, name: open_provider(city, place, name, fence),
         read_since=began,
     )
     controller = Controller(city, providers, journal, hands, report=report, origin=origin)
@@ -60,13 +118,28 @@ def run_city(path: Path, *, report: Callable[[Event], None], ready: Callable[[Ci
     signal.signal(signal.SIGHUP, lambda *_: controller.post(Changed()))
     ready(city)
     _settle_down()
-    why = controller.run()
+    why = _run(controller, reign)
     feed.close()
     control.close()
     for provider in controller.providers.values():
         provider.close()
     journal.close()
     lock.release()
+    if reign is not None and reign.lead.lost is not None:
+        raise reign.lead.lost
+    return why
+
+
+def _run(controller: Controller, reign: _Reign | None) -> str:
+    if reign is None:
+        return controller.run()
+    lead, given = reign.lead, reign.given
+    message = f"as {given.name}, because {given.why}"
+    controller.tell(Event(EventType.CONTROLLER_LEADING, message=message))
+    lead.busy = True
+    lead.follow(lambda why: controller.post(Leave(why)))
+    why = controller.run()
+    lead.busy = controller.deeds.in_hand()
     return why
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from gascity.agent import START_TIMEOUT, TIMEOUT
+from gascity.agent import START_TIMEOUT
 from gascity.controller.act import Hands, Outcome, failed
 from gascity.controller.lanes import Lanes
 from gascity.controller.messages import Acted, Message
@@ -153,7 +153,8 @@ class Deeds:
 
     def _timed(self, session: str, deed: Deed) -> Deed:
         """Let the time of a deed begin."""
-        allowed = len(deed.actions) * (self._hands.grace + TIMEOUT) + START_TIMEOUT
+        longest = max(self._hands.providers[one.provider].ending for one in deed.actions)
+        allowed = len(deed.actions) * (self._hands.grace + longest) + START_TIMEOUT
         timed = replace(deed, deadline=time.monotonic() + allowed)
         self._under_way[session] = [
             timed if one.number == deed.number else one for one in self._under_way[session]

@@ -14,7 +14,7 @@ from gascity.core.actions import Event, EventType
 from gascity.core.model import AgentSpec, declared
 from gascity.core.nudges import NudgeState, QueuedNudge
 from gascity.errors import GascityError, NotFound, UsageError
-from gascity.session.provider import Receipt
+from gascity.session.receipts import Receipt
 
 if TYPE_CHECKING:
     from gascity.controller.loop import Controller

@@ -6,20 +6,24 @@ loads neither the loop nor the journal.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 from gascity.agent import Home
 from gascity.config.agreement import PARALLEL
 from gascity.config.load import load_city
+from gascity.controller.own_settings import own_settings, without_common
 from gascity.controller.place import Place
 from gascity.core.memory import Memory
 from gascity.core.model import City, declared
-from gascity.errors import ConfigError
+from gascity.errors import ConfigError, UsageError
+from gascity.session.fence import put_fence
+from gascity.session.leadership import Leadership
 from gascity.session.provider import CityContext, SessionProvider
 from gascity.session.registry import (
     KNOWN,
@@ -50,13 +54,12 @@ def read_city(path: Path) -> City:
         auto_provider=cache(auto_provider),
         session_provider=chosen,
         is_local=is_local,
-        shape=lambda name, settings, folder: shape(name, _its_own(settings), folder),
+        shape=lambda name, settings, folder: shape(name, without_common(settings), folder),
     )
     used = {spec.provider for spec in declared(city.desired) if not is_local(spec.provider)}
     for name in sorted({*city.provider_settings, *used}):
         if name in SHIPPED:
-            settings = _its_own(city.provider_settings.get(name, {}))
-            provider_class(name).check_settings(settings, city.root)
+            provider_class(name).check_settings(own_settings(city, name), city.root)
     return city
 
 
@@ -68,43 +71,71 @@ def where_sessions_live(city: City) -> str:
     return ", ".join(names) + (f" ({reason})" if reason else "")
 
 
+def leadership_of(city: City, place: Place) -> Leadership:
+    """Return a claim to lead this city, whose controllers may run on several machines.
+
+    Raises UsageError when none of its providers has one to give.
+    """
+    used = sorted({spec.provider for spec in declared(city.desired)} or {city.default_provider})
+    for name in used:
+        found = provider_class(name).leadership(_context(city, place, name))
+        if found is not None:
+            return found
+    raise UsageError(
+        f"sessions on {', '.join(used)} have one controller: there is no leader to elect",
+        hint="only agents on kubernetes can be kept by several, of which one leads",
+    )
+
+
 def open_providers(
-    city: City, place: Place, memory: Memory | None = None
+    city: City,
+    place: Place,
+    memory: Memory | None = None,
+    fence: Callable[[], None] | None = None,
 ) -> dict[str, SessionProvider]:
-    """Return the providers that the city's agents use, and those they were last seen on."""
+    """Return the providers that the city's agents use, and those they were last seen on.
+
+    With a `fence`, nothing is changed through them without asking it first.
+    """
     used = {spec.provider for spec in declared(city.desired)}
     if memory is not None:
         used |= {agent.provider for agent in memory.agents.values() if agent.run}
     used = {name for name in used if name and name in KNOWN}
     used = used or {auto_provider() if city.default_provider == "auto" else city.default_provider}
-    return {name: open_provider(city, place, name) for name in sorted(used)}
+    return {name: open_provider(city, place, name, fence) for name in sorted(used)}
 
 
-def open_provider(city: City, place: Place, name: str) -> SessionProvider:
+def open_provider(
+    city: City, place: Place, name: str, fence: Callable[[], None] | None = None
+) -> SessionProvider:
     """Return one provider that works for this city."""
+    provider = make_provider(name, _context(city, place, name))
+    if fence is not None:
+        put_fence(provider, fence)
+    return provider
+
+
+def _context(city: City, place: Place, name: str) -> CityContext:
     settings = city.provider_settings.get(name, {})
     parallel = settings.get(PARALLEL)
-    context = CityContext(
+    return CityContext(
         city=city.name,
         city_id=city.desired.city_id,
         state_dir=place.state,
-        settings=_its_own(settings),
+        settings=own_settings(city, name),
         screens=city.screens,
         parallel=parallel if isinstance(parallel, int) else None,
     )
-    return make_provider(name, context)
-
-
-def _its_own(settings: Mapping[str, object]) -> dict[str, object]:
-    """Return the settings of a provider without the one that every provider has."""
-    return {key: value for key, value in settings.items() if key != PARALLEL}
 
 
 def home_of(city: City) -> Home:
     """Return the surroundings of this city's agents, taken from this process."""
-    user = pwd.getpwuid(os.getuid())
-    ambient = {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name}
-    ambient |= {"SHELL": user.pw_shell} | dict(os.environ)
+    ambient: dict[str, str] = {}
+    with contextlib.suppress(KeyError):  # in a container nobody may know the user
+        user = pwd.getpwuid(os.getuid())
+        ambient = {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name}
+        ambient["SHELL"] = user.pw_shell
+    ambient |= os.environ
     return Home(
         city=city.name,
         city_id=city.desired.city_id,

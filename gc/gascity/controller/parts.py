@@ -22,6 +22,7 @@ from gascity.controller.looks import Looks
 from gascity.controller.messages import Happened, Looked, Message, Wake
 from gascity.controller.noting import Note
 from gascity.controller.observe import of_this_machine
+from gascity.controller.own_settings import own_settings
 from gascity.controller.postbox import Postbox, first_words
 from gascity.controller.records import Records, World
 from gascity.controller.screens import ScreenReader, Screens
@@ -87,7 +88,8 @@ class Parts:
         self._city = city
         self.providers.update(opened)
         for provider in self.providers.values():
-            provider.context = replace(provider.context, screens=city.screens)
+            settings = own_settings(city, provider.name)
+            provider.use(replace(provider.context, screens=city.screens, settings=settings))
         hands = replace(self.deeds.hands, grace=city.daemon.shutdown_timeout, screens=city.screens)
         self.deeds.use(hands)
         self.chronicle.take(city)

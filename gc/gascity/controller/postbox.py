@@ -18,7 +18,7 @@ from gascity.core.nudges import NudgeState, QueuedNudge
 from gascity.core.observed import NUDGED, STARTING, SessionState
 from gascity.errors import GascityError
 from gascity.journal.nudges import NudgeQueue
-from gascity.session.provider import Delivery
+from gascity.session.receipts import Delivery
 
 LEFT_OVER = "the controller ended while it was being delivered"
 TOO_LATE = "its agent could not take it in time"

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gascity.config.agreement import PARALLEL
 from gascity.config.load import refusal
 from gascity.config.problems import ConfigProblems, Problem
 from gascity.controller.alarms import Alarms
@@ -43,6 +44,8 @@ LOOKS = 10
 RECENT = 10  # outcomes kept for those who asked
 RESTART = "restart the controller for that: `gc stop`, then `gc start`"
 
+# The providers there are, each with its settings that stay as they are (None: all of them).
+IsOpen = Mapping[str, frozenset[str] | None]
 _NEWS = tuple(field.name for field in fields(Changes))
 
 
@@ -150,7 +153,8 @@ class Reloads:
             return
         self._reading = True
         controller = self._controller
-        job = partial(read_settled, self._origin, controller.city, frozenset(controller.providers))
+        is_open = {name: provider.lasting for name, provider in controller.providers.items()}
+        job = partial(read_settled, self._origin, controller.city, is_open)
         self._workers.submit(partial(self._told_of, job, self._origin))
 
     def _told_of(self, job: Callable[[], Reloaded], origin: Origin) -> None:
@@ -218,7 +222,7 @@ class Reloads:
         return _document(self.problem, Changes(), problems.problems, ())
 
 
-def read_settled(origin: Origin, current: City, is_open: frozenset[str]) -> Reloaded:
+def read_settled(origin: Origin, current: City, is_open: IsOpen) -> Reloaded:
     """Read the city once nobody is writing it; what is wrong with it must be so twice."""
     pause = threading.Event()
     before = ""
@@ -255,16 +259,14 @@ def _guarded(origin: Origin, step: Callable[[], City]) -> City | ConfigProblems:
         return _as_problems(origin, f"{type(problem).__name__}: {problem}", "")
 
 
-def _read(origin: Origin, current: City, is_open: frozenset[str]) -> City:
+def _read(origin: Origin, current: City, is_open: IsOpen) -> City:
     city = origin.read()
     _refuse(origin, current, city, is_open)
     return city
 
 
-def _open(
-    origin: Origin, city: City, is_open: frozenset[str], opened: dict[str, SessionProvider]
-) -> City:
-    for name in sorted(needed(city) - is_open):
+def _open(origin: Origin, city: City, is_open: IsOpen, opened: dict[str, SessionProvider]) -> City:
+    for name in sorted(needed(city) - is_open.keys()):
         opened[name] = origin.open(city, name)
     return city
 
@@ -276,7 +278,7 @@ def _sources(found: City | ConfigProblems, current: City) -> tuple[str, ...]:
     return found.sources
 
 
-def _refuse(origin: Origin, current: City, city: City, is_open: frozenset[str]) -> None:
+def _refuse(origin: Origin, current: City, city: City, is_open: IsOpen) -> None:
     """Raise ConfigProblems for what cannot be changed under the sessions that there are."""
     path = Path(origin.path)
     if city.name != current.name:
@@ -287,11 +289,17 @@ def _refuse(origin: Origin, current: City, city: City, is_open: frozenset[str]) 
         raise _as_problems(origin, message, "`gc stop` ends them all")
     if city.desired.city_id != current.desired.city_id:
         raise _as_problems(origin, f"the city is in another folder now: {city.root}", RESTART)
-    for name in sorted(is_open):
-        settings = city.provider_settings.get(name, {})
-        if settings != current.provider_settings.get(name, {}):
+    for name, lasting in sorted(is_open.items()):
+        before = current.provider_settings.get(name, {})
+        now = city.provider_settings.get(name, {})
+        changed = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+        if lasting is None and changed:
             message = f"the settings of {name} stay as they are while the controller runs"
             raise refusal(path, ("session", name), message, RESTART)
+        for key in changed:
+            if key in {*(lasting or ()), PARALLEL}:
+                message = f"the {key} of {name} stays as it is while the controller runs"
+                raise refusal(path, ("session", name, key), message, RESTART)
 
 
 def _as_problems(origin: Origin, message: str, hint: str) -> ConfigProblems:

@@ -158,7 +158,7 @@ class Requests:
                 hint="the controller goes on trying and leaves when all is gone",
             )
 
-        patience = controller.city.daemon.shutdown_timeout + TIMEOUT
+        patience = controller.city.daemon.shutdown_timeout + _ending(controller)
         if controller.deeds.starting():
             patience += START_TIMEOUT
         controller.close_the_city()
@@ -199,12 +199,12 @@ class Requests:
         def late() -> GascityError:
             return StopTimedOut(f"not known to be gone: {', '.join(left())}{silence(controller)}")
 
-        patience = controller.city.daemon.shutdown_timeout + TIMEOUT
+        patience = controller.city.daemon.shutdown_timeout + _ending(controller)
         self._wait(asked, ready, patience, late)
 
     def _restart(self, asked: Asked) -> None:
         restart = _Restart(self._controller, specs_of(self._controller, asked.params))
-        self._wait(asked, restart.ready, START_TIMEOUT + TIMEOUT, restart.late)
+        self._wait(asked, restart.ready, START_TIMEOUT + _ending(self._controller), restart.late)
 
     def _reload(self, asked: Asked) -> None:
         late = GascityError("the city file could not be read in time")
@@ -293,3 +293,8 @@ class _Restart:
         if view.state not in UP or not view.run:
             return GascityError(f"{spec.name} did not come up: {view.reason}")
         return view.run != self._old[spec.session]
+
+
+def _ending(controller: Controller) -> float:
+    """Return how long the slowest provider may take to end a session, beyond its grace."""
+    return max((one.ending for one in controller.providers.values()), default=TIMEOUT)

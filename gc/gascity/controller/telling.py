@@ -10,7 +10,8 @@ from gascity.core.actions import Event, EventType
 from gascity.core.model import AgentSpec
 from gascity.core.observed import DIALOGS
 from gascity.errors import GascityError
-from gascity.session.provider import Delivery, SessionProvider
+from gascity.session.provider import SessionProvider
+from gascity.session.receipts import Delivery
 
 _NUDGED = {
     Delivery.SUBMITTED: EventType.NUDGE_SUBMITTED,

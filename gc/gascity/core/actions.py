@@ -119,6 +119,7 @@ class EventType(StrEnum):
     CONTROLLER_STARTED = "controller.started"
     CONTROLLER_STOPPED = "controller.stopped"
     CONTROLLER_SLOW = "controller.slow"
+    CONTROLLER_LEADING = "controller.leading"
     CITY_RELOADED = "city.reloaded"
     CITY_REJECTED = "city.rejected"
     CITY_BRAKED = "city.braked"

@@ -117,22 +117,16 @@ def _pending(case: Case) -> Cause:
     needs = case.view.reason.removeprefix("waits for ")
     if needs != case.view.reason:
         return Cause(f"it is not up yet, and waits for {needs}, which is not up", needs)
-    return Cause(f"it is not up yet{_away_since(case)}: {case.view.reason}", "what it lacks")
+    return Cause(f"it is not up yet: {case.view.reason}", "what it lacks")
 
 
 def _lost(case: Case) -> Cause:
-    said = f"it is lost{_away_since(case)}: {case.view.reason}"
-    return Cause(f"{said}; it may live there, so it is not restarted", "its machine to answer")
+    said = f"{case.view.reason}; it may live there, so it is not restarted"
+    return Cause(said, "its machine to answer")
 
 
 def _ending(case: Case) -> Cause:
-    said = f"it is ending{_away_since(case)}: {case.view.reason}"
-    return Cause(f"{said}; it is left alone until it is gone", "its end")
-
-
-def _away_since(case: Case) -> str:
-    since = case.known.away_since
-    return "" if since is None else f", since {moment(since)}"
+    return Cause(f"{case.view.reason}; it is left alone until it is gone", "its end")
 
 
 def _ready(case: Case) -> Cause:
@@ -176,7 +170,7 @@ def _blocked(case: Case) -> Cause:
 
 def _limited(case: Case) -> Cause:
     until = case.view.next_at
-    then = "it goes on" if case.view.run and case.view.pid is not None else "it is started again"
+    then = "it goes on" if case.view.run and case.view.since is not None else "it is started again"
     if until is None:
         return Cause(f"{case.view.reason}; until when is not known", "the end of its limit")
     return Cause(f"{case.view.reason}; {then} at {moment(until)}", "the end of its limit", until)

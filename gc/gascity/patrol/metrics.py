@@ -80,9 +80,14 @@ def _once(agents: Iterable[Fields]) -> list[Fields]:
     found: dict[str, Fields] = {}
     for agent in agents:
         name = str(agent.get("name"))
-        if name not in found or agent.get("pid"):
+        if name not in found or _lives(agent):
             found[name] = agent
     return list(found.values())
+
+
+def _lives(agent: Fields) -> bool:
+    """Tell whether it has a session that lives; on another machine that has no process here."""
+    return agent.get("pid") is not None or agent.get("since") is not None
 
 
 def _of_city(status: Fields, agents: Iterable[Fields]) -> list[Family]:
@@ -121,7 +126,7 @@ def _of_agents(agents: Iterable[Fields]) -> list[Family]:
     }
     for agent in agents:
         name, word = str(agent.get("name")), str(agent.get("state"))
-        runs = word in UP or (word == State.DRAINING and agent.get("pid") is not None)
+        runs = word in UP or (word == State.DRAINING and _lives(agent))
         up.add(runs, agent=name)
         state.add(1, agent=name, state=word)
         drift.add(bool(agent.get("drift")), agent=name)

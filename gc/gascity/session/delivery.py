@@ -22,7 +22,7 @@ from gascity.screens.reading import Kind, Reading
 from gascity.screens.rules import Rules
 from gascity.screens.screen import Screen
 from gascity.session.locks import SessionBusy
-from gascity.session.provider import Delivery, Receipt
+from gascity.session.receipts import Delivery, Receipt
 from gascity.session.terminal import Terminal
 from gascity.session.text import spoken
 

@@ -12,40 +12,16 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from gascity.core.model import SessionConfig
 from gascity.core.observed import Alive, Exited, SessionState
 from gascity.errors import GascityError
 from gascity.screens.rules import RuleBook
 from gascity.screens.screen import Screen
+from gascity.session.leadership import Leadership
+from gascity.session.receipts import Receipt
 from gascity.session.terminal import Terminal
 from gascity.session.watch import SeenCallback, Ticking, Watch
-
-
-class Delivery(StrEnum):
-    """What became of a text sent to a session."""
-
-    SUBMITTED = "submitted"  # proven: the agent took it
-    UNVERIFIED = "unverified"  # handed over, no proof that it was taken
-    REFUSED = "refused"  # not handed over: doing so would have done harm
-    QUEUED = "queued"  # kept, to be delivered later
-    ABSENT = "absent"  # there is no such session
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What became of a text, and what says so.
-
-    `text` is what was sent, after everything that could act was taken out of it or made harmless;
-    `attempts` counts how often it was submitted, `elapsed` the seconds that took.
-    """
-
-    delivery: Delivery
-    evidence: str = ""
-    text: str = ""
-    attempts: int = 0
-    elapsed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +31,9 @@ class CityContext:
     `state_dir` is the city's `.gc` folder; a provider makes a folder of its own in it.
     `settings` is its table `[session.NAME]`; `screens` are the rules its agents' screens are read
     by, found by the backend that a session's metadata names. `parallel` is the city's word on how
-    much may be done at once; None leaves it to the provider.
+    much may be done at once; None leaves it to the provider. `fence` raises when this process must
+    not change anything at the moment, because another leads: ask it before each step of a change
+    that takes several.
     """
 
     city: str
@@ -64,6 +42,7 @@ class CityContext:
     settings: Mapping[str, object]
     screens: RuleBook = field(default_factory=RuleBook)
     parallel: int | None = None
+    fence: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
 
 
 class SessionProvider(ABC):
@@ -75,6 +54,10 @@ class SessionProvider(ABC):
 
     Where they do not, what `observe` says of processes is left out: a pid is one of this machine.
     """
+    lasting: frozenset[str] | None = None
+    """The settings that stay as they are while a controller runs; None for all of them."""
+    ending: float = 10.0
+    """How long the end of a session may take beyond its grace, in seconds."""
     parallel: int = 32
     """How many sessions a controller starts here at once, and to how many it does other things."""
 
@@ -82,6 +65,10 @@ class SessionProvider(ABC):
         self.context = context
         if context.parallel is not None:
             self.parallel = context.parallel
+
+    def use(self, context: CityContext) -> None:
+        """Work with other settings and rules from now on: the city was read again."""
+        self.context = context
 
     @classmethod
     def unavailable(cls) -> str:
@@ -109,6 +96,15 @@ class SessionProvider(ABC):
         A session that was made with other ones has drifted. Raises ConfigError.
         """
         return {}
+
+    @classmethod
+    def leadership(cls, context: CityContext) -> Leadership | None:  # noqa: ARG003  most have none
+        """Return a claim to lead a city whose controllers run on several machines.
+
+        None where sessions can be reached from one machine alone: there a file lock does. Made
+        before any provider, and without touching the city's state.
+        """
+        return None
 
     def about(self) -> str:
         """Say in a few words what this works with and where, for `gc doctor`."""

@@ -15,8 +15,8 @@ from typing import Protocol
 from gascity.core.model import SessionConfig
 from gascity.core.observed import NUDGED, READY, Exited, Life
 from gascity.errors import ProviderError, SessionNotFound, StartFailed
-from gascity.session.provider import Delivery, Receipt
 from gascity.session.readiness import Stand
+from gascity.session.receipts import Delivery, Receipt
 
 LONGEST_WAIT = 60.0  # seconds for the prompt to appear
 NUDGE_WAIT = 20.0

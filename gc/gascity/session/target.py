@@ -7,8 +7,9 @@ from collections.abc import Callable
 from gascity.core.model import SessionConfig
 from gascity.core.observed import Exited, Life
 from gascity.session.local import LocalFolder
-from gascity.session.provider import Receipt, SessionProvider
+from gascity.session.provider import SessionProvider
 from gascity.session.readiness import Stand, stand_by_prompt
+from gascity.session.receipts import Receipt
 from gascity.session.startup import LINES
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from gascity.errors import ProviderUnavailable
 from gascity.screens.screen import Screen
-from gascity.session.provider import Delivery, Receipt
+from gascity.session.receipts import Delivery, Receipt
 from gascity.session.terminal import Terminal
 
 SETTLE = 0.15  # seconds between a text and its Enter: a quick one is taken for part of the paste

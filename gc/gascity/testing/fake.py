@@ -24,7 +24,8 @@ from gascity.errors import (
     StartPending,
     StopTimedOut,
 )
-from gascity.session.provider import CityContext, Delivery, Receipt, SessionProvider
+from gascity.session.provider import CityContext, SessionProvider
+from gascity.session.receipts import Delivery, Receipt
 from gascity.session.terminal import Terminal
 from gascity.session.watch import SeenCallback, Watch
 from gascity.testing.fake_session import FakeSession, FakeTerminal, goes_on, program, state_of

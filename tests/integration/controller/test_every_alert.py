@@ -28,7 +28,7 @@ from gascity.core.model import AlertSettings, OnDrift, PoolSpec, RestartPolicy, 
 from gascity.core.observed import CONFIG_HASH, READY, Standing
 from gascity.core.views import State
 from gascity.errors import GascityError
-from gascity.session.provider import Delivery, Receipt
+from gascity.session.receipts import Delivery, Receipt
 from gascity.testing.eventually import eventually
 from gascity.testing.fake import FakeProvider, FakeSession
 

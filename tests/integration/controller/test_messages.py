@@ -16,7 +16,7 @@ from gascity.core.observed import AGENT, CITY_ID, CONFIG_HASH, NUDGED, RUN
 from gascity.errors import NotFound, UsageError
 from gascity.journal.store import Journal
 from gascity.screens.rules import RuleBook, Rules
-from gascity.session.provider import Delivery, Receipt
+from gascity.session.receipts import Delivery, Receipt
 from gascity.testing.eventually import eventually
 from gascity.testing.fake import FakeProvider
 

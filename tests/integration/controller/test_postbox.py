@@ -28,8 +28,8 @@ from gascity.journal.store import Journal
 from gascity.screens.rules import RuleBook, Rules
 from gascity.screens.screen import Screen
 from gascity.session.dialogs import Answer
-from gascity.session.provider import Delivery, Receipt
 from gascity.session.readiness import record
+from gascity.session.receipts import Delivery, Receipt
 from gascity.session.terminal import Terminal
 from gascity.testing.eventually import eventually
 from gascity.testing.fake import FakeProvider

@@ -407,7 +407,7 @@ def test_a_city_whose_provider_is_refused_is_read_once_and_its_files_are_watched
     town.write(entry("b", 'session = "other"', 'prompt_template = "p.md"'))
     eventually(lambda: rejected(running))
     current = running.controller.city
-    read = read_settled(town.origin(), current, frozenset({"fake"}))
+    read = read_settled(town.origin(), current, {"fake": None})
 
     assert isinstance(read.city, ConfigProblems)
     assert {str(town.root / name) for name in ("city.toml", "p.md")} <= set(read.sources)

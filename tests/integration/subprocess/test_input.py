@@ -13,7 +13,7 @@ from gascity.config.screens import shipped
 from gascity.core.observed import BACKEND
 from gascity.errors import NotSupported
 from gascity.screens.rules import RuleBook, Rules
-from gascity.session.provider import Delivery
+from gascity.session.receipts import Delivery
 from gascity.testing.eventually import eventually
 
 READER = "import sys\nfor line in sys.stdin: print(len(line), line[:3], flush=True)"

@@ -21,7 +21,8 @@ import psutil
 import pytest
 
 from gascity.core.model import SessionConfig, StartupHints
-from gascity.session.provider import CityContext, Delivery
+from gascity.session.provider import CityContext
+from gascity.session.receipts import Delivery
 from gascity.testing.eventually import eventually
 from gascity_tmux import layout
 from gascity_tmux.provider import Provider

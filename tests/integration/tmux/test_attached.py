@@ -9,7 +9,7 @@ import pytest
 from tests.integration.tmux.conftest import HANDED_OVER, LIMIT, SCRIBE, City
 
 from gascity.core.observed import Exited
-from gascity.session.provider import Delivery
+from gascity.session.receipts import Delivery
 from gascity.testing.eventually import eventually
 from gascity_tmux.provider import Provider
 

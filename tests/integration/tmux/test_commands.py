@@ -13,7 +13,7 @@ from tests.integration.tmux.conftest import HANDED_OVER, LIMIT, SCRIBE, City
 from gascity.config.screens import shipped
 from gascity.core.observed import BACKEND, Exited
 from gascity.screens.rules import RuleBook, Rules
-from gascity.session.provider import Delivery
+from gascity.session.receipts import Delivery
 from gascity.testing.eventually import eventually
 
 pytestmark = pytest.mark.tmux

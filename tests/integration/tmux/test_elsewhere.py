@@ -27,8 +27,9 @@ from gascity.screens.rules import Box, Region, Rule, RuleBook, Rules
 from gascity.screens.screen import Screen
 from gascity.session.local import LocalFolder
 from gascity.session.locks import session_lock
-from gascity.session.provider import CityContext, Delivery, Receipt
+from gascity.session.provider import CityContext
 from gascity.session.readiness import Stand
+from gascity.session.receipts import Delivery, Receipt
 from gascity.session.tmux import screen
 from gascity.session.tmux.contract import Tmux
 from gascity.session.tmux.problems import Gone

@@ -11,7 +11,7 @@ from tests.integration.tmux.conftest import HANDED_OVER, LIMIT, SCRIBE, City, fr
 
 from gascity.core.observed import Alive
 from gascity.errors import ProviderUnavailable
-from gascity.session.provider import Delivery, Receipt
+from gascity.session.receipts import Delivery, Receipt
 from gascity.testing.eventually import eventually
 from gascity_tmux import layout
 from gascity_tmux.connection import Connection

@@ -24,7 +24,7 @@ from tests.integration.tmux.conftest import (
 
 from gascity.core.observed import Exited
 from gascity.errors import ProviderUnavailable
-from gascity.session.provider import Delivery
+from gascity.session.receipts import Delivery
 from gascity.session.tmux.wire import Block
 from gascity.testing.eventually import eventually
 from gascity_tmux.connection import Connection

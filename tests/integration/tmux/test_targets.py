@@ -7,7 +7,7 @@ from tests.integration.tmux.conftest import HANDED_OVER, LIMIT, SCRIBE, City, li
 
 from gascity.core.observed import Alive
 from gascity.errors import SessionExists, SessionNotFound, StartFailed
-from gascity.session.provider import Delivery
+from gascity.session.receipts import Delivery
 from gascity.testing.eventually import eventually
 from gascity_tmux.provider import Provider
 

@@ -13,7 +13,8 @@ from gascity.screens.box import find_box
 from gascity.screens.reading import Kind
 from gascity.screens.rules import Box, Region, Rule, RuleBook, Rules
 from gascity.screens.screen import Screen
-from gascity.session.provider import CityContext, Delivery
+from gascity.session.provider import CityContext
+from gascity.session.receipts import Delivery
 from gascity.session.terminal import Terminal
 from gascity.testing.eventually import eventually
 from gascity_tmux.provider import Provider

@@ -13,7 +13,8 @@ from tests.zoo.keeping import ROOT, session_of
 from tests.zoo.ledger import Entry, Faults, Sent, compare, read_log, taken
 from tests.zoo.rules import BOOK
 
-from gascity.session.provider import CityContext, Delivery, Receipt
+from gascity.session.provider import CityContext
+from gascity.session.receipts import Delivery, Receipt
 from gascity.testing.eventually import eventually
 from gascity_tmux.provider import Provider
 

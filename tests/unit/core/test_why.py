@@ -169,12 +169,12 @@ CASES: dict[str, tuple[Life, State, str]] = {
     "pending": (
         Life((AFAR,), memory=known(run="r1", provider="tmux", away="pending", away_since=NOW - 7)),
         State.PENDING,
-        "it is not up yet, since T-7: 0/3 nodes are available",
+        "it is not up yet: 0/3 nodes are available",
     ),
     "pending while it is started": (
         Life((AFAR,), busy={SESSION: "starting: wanted by the city"}),
         State.PENDING,
-        "it is not up yet, since T+0: 0/3 nodes are available",
+        "it is not up yet: 0/3 nodes are available",
     ),
     "pending and waits for another": (
         Life((AFAR,), specs=(replace(MAYOR, depends_on=("db",)), made("db"))),
@@ -184,20 +184,17 @@ CASES: dict[str, tuple[Life, State, str]] = {
     "pending without a controller": (
         Life((AFAR,), kept=False),
         State.PENDING,
-        "it is not up yet, since T+0: 0/3 nodes are available",
+        "it is not up yet: 0/3 nodes are available",
     ),
     "lost": (
         Life((replace(AFAR, standing=Standing.LOST, condition="node-3 does not answer"),)),
         State.LOST,
-        (
-            "it is lost, since T+0: node-3 does not answer; it may live there,"
-            " so it is not restarted"
-        ),
+        "node-3 does not answer; it may live there, so it is not restarted",
     ),
     "ending": (
         Life((replace(AFAR, standing=Standing.ENDING, condition=""),)),
         State.ENDING,
-        "it is ending, since T+0: somebody ends it; it is left alone until it is gone",
+        "somebody ends it; it is left alone until it is gone",
     ),
     "first crash": (
         Life((DIED,), memory=known(run="r1", provider="tmux")),

@@ -14,7 +14,7 @@ from gascity.screens.reading import Kind
 from gascity.screens.rules import Box, Region, Rule, Rules, Talk
 from gascity.screens.screen import Screen
 from gascity.session.delivery import deliver_to_box, let_typing_end
-from gascity.session.provider import Delivery, Receipt
+from gascity.session.receipts import Delivery, Receipt
 
 RULES = Rules(
     backend="t",

@@ -13,8 +13,8 @@ from gascity.core.model import CopyEntry, SessionConfig, StartupHints
 from gascity.core.observed import READY, Alive, Exited, Life
 from gascity.errors import SessionExists, StartFailed
 from gascity.session.local import LocalFolder, run_shell
-from gascity.session.provider import Delivery, Receipt
 from gascity.session.readiness import Stand, shows_prompt
+from gascity.session.receipts import Delivery, Receipt
 from gascity.session.startup import Ran, bring_up
 
 

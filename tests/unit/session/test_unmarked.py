@@ -9,7 +9,7 @@ import pytest
 
 from gascity.errors import ProviderUnavailable
 from gascity.screens.screen import Screen
-from gascity.session.provider import Delivery
+from gascity.session.receipts import Delivery
 from gascity.session.unmarked import deliver_unmarked
 
 

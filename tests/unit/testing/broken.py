@@ -14,7 +14,8 @@ from typing import ClassVar
 from gascity.core.model import SessionConfig, StartupHints
 from gascity.core.observed import Alive, SessionState
 from gascity.errors import ProviderUnavailable, SessionExists, SessionNotFound
-from gascity.session.provider import CityContext, Delivery, Receipt
+from gascity.session.provider import CityContext
+from gascity.session.receipts import Delivery, Receipt
 from gascity.session.watch import SeenCallback, Watch
 from gascity.testing.fake import FakeProvider, FakeSession, FakeWorld
 from gascity_subprocess.provider import Provider

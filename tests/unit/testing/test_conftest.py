@@ -14,7 +14,7 @@ CONFTEST = Path(__file__).parents[2] / "conftest.py"
 @pytest.fixture
 def place(pytester: pytest.Pytester) -> pytest.Pytester:
     pytester.makeconftest(CONFTEST.read_text())
-    pytester.makeini("[pytest]\nmarkers =\n  tmux: x\n  kubernetes: x")
+    pytester.makeini("[pytest]\naddopts = -p no:kmock\nmarkers =\n  tmux: x\n  kubernetes: x")
     return pytester
 
 

@@ -86,7 +86,7 @@ class {name}Rules(ProcessConformance):
 def outcomes(pytester: pytest.Pytester) -> pytest.Pytester:
     """Return a place where suites over broken providers are run."""
     pytester.makepyfile(broken=Path(__file__).with_name("broken.py").read_text())
-    pytester.makeini("[pytest]\npython_classes = *Rules")
+    pytester.makeini("[pytest]\naddopts = -p no:kmock\npython_classes = *Rules")
     return pytester
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 from gascity.errors import ProviderUnavailable
-from gascity.session.provider import Delivery, Receipt
+from gascity.session.receipts import Delivery, Receipt
 from gascity.session.tmux import keys
 from gascity.session.tmux.contract import P, Tmux
 from gascity.session.tmux.problems import Gone

@@ -17,7 +17,8 @@ from gascity.core.observed import BACKEND, PROMPT, STARTING
 from gascity.screens.rules import Rules
 from gascity.session.delivery import AGAIN, NEEDED, QUIET, Hold, deliver_to_box
 from gascity.session.locks import SessionBusy, session_lock
-from gascity.session.provider import CityContext, Delivery, Receipt
+from gascity.session.provider import CityContext
+from gascity.session.receipts import Delivery, Receipt
 from gascity.session.text import message
 from gascity.session.tmux.contract import P, Tmux
 from gascity.session.tmux.lines import deliver_lines

@@ -11,7 +11,8 @@ import pytest
 
 from gascity.core.model import SessionConfig
 from gascity.errors import NotSupported, ProviderUnavailable, SessionNotFound
-from gascity.session.provider import Delivery, SessionProvider
+from gascity.session.provider import SessionProvider
+from gascity.session.receipts import Delivery
 from gascity.testing.conformance.contract import Configure, Contract
 from gascity.testing.eventually import eventually
 from gascity.testing.witness import Witness

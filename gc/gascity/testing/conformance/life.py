@@ -11,7 +11,8 @@ import pytest
 
 from gascity.core.observed import Exited
 from gascity.errors import SessionExists, SessionNotFound
-from gascity.session.provider import Delivery, SessionProvider
+from gascity.session.provider import SessionProvider
+from gascity.session.receipts import Delivery
 from gascity.testing.conformance.contract import Configure, Contract, together
 from gascity.testing.eventually import eventually
 from gascity.testing.witness import Witness

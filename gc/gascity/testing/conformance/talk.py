@@ -10,7 +10,8 @@ import time
 import pytest
 
 from gascity.errors import NotSupported, SessionNotFound
-from gascity.session.provider import Delivery, SessionProvider
+from gascity.session.provider import SessionProvider
+from gascity.session.receipts import Delivery
 from gascity.testing.conformance.contract import Configure, Contract, together
 from gascity.testing.eventually import eventually
 from gascity.testing.witness import Witness

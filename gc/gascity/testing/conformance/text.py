@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gascity.session.provider import Delivery, SessionProvider
+from gascity.session.provider import SessionProvider
+from gascity.session.receipts import Delivery
 from gascity.testing.conformance.contract import Configure, Contract, together
 from gascity.testing.conformance.talk import HANDED_OVER
 from gascity.testing.eventually import eventually

@@ -1,0 +1,99 @@
+"""Standing by until this process leads, and ending when it does not any more.
+
+While it stands by, nothing of the city is touched. While it leads, `check` is the fence before each
+change. One who lost the lead stops nothing and starts nothing: it writes down that it lost it, and
+ends.
+"""
+
+from __future__ import annotations
+
+import queue
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gascity.errors import NotLeading
+from gascity.session.leadership import Leadership, Leads, Lost, News, StandsBy
+
+LAST_MOMENT = 1.0  # seconds that one who lost the lead has to write that down
+
+
+@dataclass(frozen=True, slots=True)
+class Election:
+    """Who is told while a process stands by, and how it `end`s where it must not live on."""
+
+    standing_by: Callable[[StandsBy], None]
+    end: Callable[[NotLeading], None]
+
+
+class Lead:
+    """One process's lead over a city.
+
+    `busy` says that what this process began may still go on; then nobody follows at once.
+    """
+
+    def __init__(self, leadership: Leadership, election: Election) -> None:
+        self._leadership = leadership
+        self._election = election
+        self._news: queue.SimpleQueue[News | None] = queue.SimpleQueue()
+        self._leave: Callable[[str], None] | None = None
+        self.busy = False
+        self.lost: NotLeading | None = None
+
+    def stand_by(self) -> Leads | None:
+        """Wait until this process leads; return None when a signal has it end instead."""
+        before = {
+            number: signal.signal(number, lambda *_: self._news.put(None))
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        self._leadership.begin(self._hear)
+        try:
+            while True:
+                match self._news.get():
+                    case StandsBy() as news:
+                        self._election.standing_by(news)
+                    case Leads() as news:
+                        return news
+                    case Lost(why):
+                        raise self.lost or _lost(why)
+                    case None:
+                        self._leadership.resign(give_back=True)
+                        return None
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def check(self) -> None:
+        """Raise NotLeading where this process must not change anything at this moment."""
+        if not self._leadership.leads():
+            raise self.lost or _lost("its time to act is over")
+
+    def follow(self, leave: Callable[[str], None]) -> None:
+        """From now on have `leave` called, with the reason, when the lead is lost."""
+        self._leave = leave
+        if self.lost is not None:
+            leave(self.lost.message)
+
+    def give_up(self) -> None:
+        """Lead no more; another may follow at once where nothing goes on that was begun."""
+        self._leadership.resign(give_back=not self.busy)
+
+    def _hear(self, news: News) -> None:
+        if isinstance(news, Lost):
+            self.lost = _lost(news.why)
+            if news.late and self.busy:
+                self._election.end(self.lost)
+            elif self._leave is not None:
+                self._leave(self.lost.message)
+            timer = threading.Timer(LAST_MOMENT, self._election.end, [self.lost])
+            timer.daemon = True
+            timer.start()
+        self._news.put(news)
+
+
+def _lost(why: str) -> NotLeading:
+    return NotLeading(
+        f"this controller does not lead any more: {why}",
+        hint="the agents were left alone; whoever leads now keeps them",
+    )

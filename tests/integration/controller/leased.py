@@ -1,0 +1,36 @@
+"""`gc` with one more provider: sessions as of `subprocess`, with a lead that lies on a shelf.
+
+The variable LEASED_SHELF names its file.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from tests.integration.controller.shelf import Shelf
+
+from gascity.cli.app import main
+from gascity.session import registry
+from gascity.session.leadership import Leadership
+from gascity.session.provider import CityContext
+from gascity_kubernetes.lease import LeaseLeadership, lease_name, own_name
+from gascity_subprocess import Provider
+
+
+class Leased(Provider):
+    """The sessions of one machine, as if they could be reached from others."""
+
+    name = "leased"
+
+    @classmethod
+    def leadership(cls, context: CityContext) -> Leadership:
+        name = lease_name(context.city, context.city_id)
+        shelf = Shelf(Path(os.environ["LEASED_SHELF"]))
+        return LeaseLeadership(shelf, name, own_name())
+
+
+if __name__ == "__main__":
+    registry.SHIPPED["leased"] = "__main__:Leased"
+    sys.exit(main())
