@@ -30,7 +30,7 @@ from gascity_kubernetes.settings import Settings
 from gascity_kubernetes.state import Pod
 
 SHARE = 0.5  # of a start's time that may be spent waiting for the pod: the rest is for the agent
-LONGEST_WAIT = 15.0  # seconds; then whoever decides may decide otherwise
+STUCK = 10.0  # seconds for a pod that lacks something; then whoever decides may decide otherwise
 QUOTA = "exceeded quota"
 MERGE = "application/merge-patch+json"
 SOON = 0.05
@@ -65,7 +65,7 @@ class Births:
         Raises SessionExists, StartFailed when it cannot be, and StartPending when it cannot be yet.
         """
         now = time.monotonic()
-        until = now + min((deadline - now) * SHARE, LONGEST_WAIT)
+        until = now + (deadline - now) * SHARE
         wanted = manifest.pod(session, config, self._city, self.settings, secrets.token_hex(8))
         found = self.pod_of(session, deadline)
         if found is not None:
@@ -170,15 +170,24 @@ class Births:
             )
 
         try:
-            now = self._pods.until(name, is_decided, deadline=until)
+            try:
+                soon = min(until, time.monotonic() + STUCK)
+                now = self._pods.until(name, is_decided, deadline=soon)
+            except TimeoutError:  # one that is being made is worth waiting for
+                now = self._pods.until(
+                    name,
+                    lambda one: is_decided(one) or (one is not None and state.is_stuck(one)),
+                    deadline=until,
+                )
         except TimeoutError as problem:
             last = self._pods.get(name, deadline=time.monotonic() + 1.0)
-            why = state.why_pending(last or pod)
-            raise StartPending(f"its pod is pending: {why}") from problem
+            raise _pending(last or pod) from problem
         if now is None or state.uid(now) != uid or state.is_going(now):
             raise StartFailed(f"session {session} was stopped while it started")
         if state.is_over(now):
             raise self._failed(now, session)
+        if not state.is_reachable(now):
+            raise _pending(now)
         self._await_first_process(now, session, until)
         return now
 
@@ -208,6 +217,10 @@ class Births:
 
 def _is_taken(pod: Pod) -> bool:
     return state.is_staged(pod) and not state.is_over(pod) and not state.is_going(pod)
+
+
+def _pending(pod: Pod) -> StartPending:
+    return StartPending(f"its pod is pending: {state.why_pending(pod)}")
 
 
 def _is_gone(pod: Pod | None, uid: str) -> bool:

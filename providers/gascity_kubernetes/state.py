@@ -29,6 +29,7 @@ _PLAIN = {
     "DeadlineExceeded": "it ran longer than its pod may",
     "Preempting": "a pod of higher priority took its place",
 }
+_MAKING = "its container is being made on node"
 _BEGINNING = frozenset({"ContainerCreating", "PodInitializing", ""})
 # Why a pod is not ready though its node answers.
 _ANSWERED = frozenset({"ContainersNotReady", "PodCompleted", "ReadinessGatesNotReady"})
@@ -132,7 +133,12 @@ def why_pending(pod: Pod) -> str:
             )
     if not pod.get("spec", {}).get("nodeName"):
         return "it waits for a node"
-    return f"its container is being made on node {pod['spec']['nodeName']}"
+    return f"{_MAKING} {pod['spec']['nodeName']}"
+
+
+def is_stuck(pod: Pod) -> bool:
+    """Tell whether a pod that has not begun lacks something that may never come."""
+    return not is_reachable(pod) and not why_pending(pod).startswith(_MAKING)
 
 
 def _standing(pod: Pod, now: float) -> tuple[Life, Standing, str]:
