@@ -13,9 +13,9 @@ run: $(VENV)/.run city.toml ## run city.example.toml in the foreground
 city.toml:
 	@cp city.example.toml city.toml
 
-test: $(VENV)/.test ## the whole test suite
+test: $(VENV)/.test ## the whole test suite; GC_TEST_KUBECONFIG names a cluster for the tests of pods
 	@./.ci/needs
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(if $(REQUIRE),--require $(REQUIRE))
 
 chaos: $(VENV)/.test ## a real city under 1,000 random faults; CHAOS_SEED and CHAOS_FAULTS repeat a run
 	@./.ci/needs

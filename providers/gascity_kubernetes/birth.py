@@ -10,12 +10,13 @@ import contextlib
 import math
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from gascity.core.model import SessionConfig
 from gascity.errors import (
     ProviderUnavailable,
     SessionExists,
+    SessionNotFound,
     StartFailed,
     StartPending,
     StopTimedOut,
@@ -31,6 +32,7 @@ from gascity_kubernetes.state import Pod
 
 SHARE = 0.5  # of a start's time that may be spent waiting for the pod: the rest is for the agent
 STUCK = 10.0  # seconds for a pod that lacks something; then whoever decides may decide otherwise
+REHEARSAL = 10.0  # seconds to ask whether a pod would be taken
 QUOTA = "exceeded quota"
 MERGE = "application/merge-patch+json"
 SOON = 0.05
@@ -76,6 +78,17 @@ class Births:
                 found = None
         pod = self._take_up(found, wanted, until) if found is not None else None
         return self._await(pod or self._create(session, wanted, until), session, until)
+
+    def rehearse(self) -> None:
+        """Have the API say whether it would take a pod of this city; none is made.
+
+        Raises what `prepare` does when it would not.
+        """
+        config = SessionConfig("true", self._city.path, {})
+        sample = manifest.pod("gc-doctor", config, self._city, self.settings, secrets.token_hex(8))
+        with contextlib.suppress(SessionExists):
+            until = time.monotonic() + REHEARSAL
+            self._create("gc-doctor", sample, until, query={"dryRun": "All"})
 
     def remove(self, pod: Pod, *, grace: float, deadline: float) -> None:
         """Delete a pod and return when it is gone. Raises StopTimedOut.
@@ -123,11 +136,18 @@ class Births:
         self._pods.put(changed)
         return changed
 
-    def _create(self, session: str, wanted: Pod, until: float) -> Pod:
+    def _create(
+        self, session: str, wanted: Pod, until: float, query: Mapping[str, str] | None = None
+    ) -> Pod:
         try:
             made = self._api.request(
-                "POST", self._api.pod_path(), body=wanted, timeout=_left(until)
+                "POST", self._api.pod_path(), body=wanted, query=query, timeout=_left(until)
             )
+        except Absent as problem:
+            raise StartPending(
+                f'there is no namespace "{self._api.namespace}" in the cluster',
+                hint=f"`kubectl create namespace {self._api.namespace}` makes it",
+            ) from problem
         except Taken as problem:
             raise SessionExists(f"session {session} exists already") from problem
         except Forbidden as problem:
@@ -135,7 +155,8 @@ class Births:
             raise kind(problem.message, hint=problem.hint) from problem
         except ApiRefused as problem:
             raise StartFailed(f"the pod of {session} is refused: {problem.message}") from problem
-        self._pods.put(made)
+        if not query:
+            self._pods.put(made)
         return made
 
     def _can_go_on(self, found: Pod, wanted: Pod, until: float) -> bool:
@@ -183,7 +204,7 @@ class Births:
             last = self._pods.get(name, deadline=time.monotonic() + 1.0)
             raise _pending(last or pod) from problem
         if now is None or state.uid(now) != uid or state.is_going(now):
-            raise StartFailed(f"session {session} was stopped while it started")
+            raise _stopped(session)
         if state.is_over(now):
             raise self._failed(now, session)
         if not state.is_reachable(now):
@@ -192,14 +213,20 @@ class Births:
         return now
 
     def _await_first_process(self, pod: Pod, session: str, until: float) -> None:
+        """Wait until the pod can be reached by its name, and its first process is up.
+
+        For a moment a node may still know the pod of the same name that was deleted before.
+        """
         asked = f"[ -e {entry.WAITING} ]"
         while True:
             try:
                 if self._hands.of(pod, deadline=until).run(asked, deadline=until).status == 0:
                     return
-            except ProviderUnavailable:
+            except (ProviderUnavailable, SessionNotFound):
                 now = self.pod_of(session, until)
-                if now is not None and state.is_over(now):
+                if now is None or state.uid(now) != state.uid(pod) or state.is_going(now):
+                    raise _stopped(session) from None
+                if state.is_over(now):
                     raise self._failed(now, session) from None
                 if time.monotonic() >= until:
                     raise
@@ -217,6 +244,10 @@ class Births:
 
 def _is_taken(pod: Pod) -> bool:
     return state.is_staged(pod) and not state.is_over(pod) and not state.is_going(pod)
+
+
+def _stopped(session: str) -> StartFailed:
+    return StartFailed(f"session {session} was stopped while it started")
 
 
 def _pending(pod: Pod) -> StartPending:

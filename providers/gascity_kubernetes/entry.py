@@ -105,9 +105,16 @@ others() {
     found="$found $one"
   done
 }
+# The signal that will be heard: an interactive shell ignores TERM.
+heard() {
+  heard=TERM
+  while read -r line; do
+    case "$line" in SigIgn:*[4-7c-f]???) heard=HUP ;; esac
+  done <"/proc/$1/status"
+}
 if [ -n "$asked" ]; then
   others
-  for one in $found; do kill -TERM "$one"; kill -CONT "$one"; done 2>/dev/null
+  for one in $found; do heard "$one"; kill "-$heard" "$one"; kill -CONT "$one"; done 2>/dev/null
   while kill -CHLD "$server" 2>/dev/null && others && [ -n "$found" ]; do sleep 0.05; done
 fi
 for one in 1 2 3 4 5 6 7 8 9 10; do

@@ -28,8 +28,8 @@ Pod = Mapping[str, Any]  # Any: it is JSON
 class Pods:
     """All pods that a label selector means.
 
-    `listeners` are called after every change, and when the API is lost or back; they must return
-    at once and raise nothing.
+    `listeners` are called after every change, and when the API is lost or back; `mourners` with
+    every pod that is gone, before them. All must return at once and raise nothing.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class Pods:
     ) -> None:
         self._patience = patience or Patience()
         self.listeners: set[Callable[[], None]] = set()
+        self.mourners: set[Callable[[Pod], None]] = set()
         self._api = api
         self._selector = selector
         self._changed = threading.Condition()
@@ -146,6 +147,9 @@ class Pods:
             else:
                 self._known[name] = pod
             self._changed.notify_all()
+        if kind == "DELETED":
+            for mourner in tuple(self.mourners):
+                mourner(pod)
         self._tell()
 
     def lose(self, problem: GascityError) -> None:

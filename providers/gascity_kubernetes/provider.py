@@ -89,8 +89,9 @@ class Provider(SessionProvider):
         return claim(context)
 
     def about(self) -> str:
-        """Say which cluster it is."""
-        return self._cluster.api.about()
+        """Say which cluster it is, and that it would take a pod of this city."""
+        self._cluster.births.rehearse()
+        return f"{self._cluster.api.about()}; it takes pods of {self.settings.image}"
 
     def close(self) -> None:
         """Let go of connections. Sessions are not touched."""
@@ -170,11 +171,10 @@ class Provider(SessionProvider):
         wake: Callable[[], None],
         *,
         seen: SeenCallback | None = None,
-        interval: float = 1.0,
+        interval: float = 1.0,  # noqa: ARG002  the API tells by itself
     ) -> Watch:
-        """Call `wake` whenever a pod changed, or the API is lost or back."""
-        del seen, interval
-        return PodWatch(self._cluster, wake)
+        """Call `wake` whenever a pod changed, or the API is lost or back; see `PodWatch`."""
+        return PodWatch(self._cluster, wake, seen)
 
     def is_running(self, name: str, *, timeout: float) -> bool:
         """Tell whether the pod is up and its agent lives."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +18,7 @@ from gascity_kubernetes import names
 
 CONTAINER = "agent"
 MOST_MESSAGE = 160  # characters of what Kubernetes says
+DELETED = "its pod was deleted"
 OVERDUE = 30.0  # seconds after which a pod that should be gone shows that its node is
 _END = re.compile(r"gc: (?:exited (?P<code>\d+)|killed (?P<signal>\d+)|(?P<said>[^\n]*))\n?")
 # Words of the API that a person need not learn.
@@ -111,6 +113,11 @@ def session_state(pod: Pod, now: float) -> SessionState:
     )
 
 
+def removed(pod: Pod) -> SessionState:
+    """Return the session of a pod that was taken away while its agent lived."""
+    return replace(session_state(pod, 0.0), life=Exited(reason=DELETED), standing=Standing.UP)
+
+
 def last_words(pod: Pod) -> str:
     """Return the last screen of an agent that ended, as far as a pod keeps it."""
     said = str(_container(pod).get("state", {}).get("terminated", {}).get("message", ""))
@@ -176,7 +183,7 @@ def _end(pod: Pod) -> Exited:
     """Return how the agent ended: its own end as PID 1 wrote it down, else what the API knows."""
     terminated = _container(pod).get("state", {}).get("terminated", {})
     found = _END.match(str(terminated.get("message", "")))
-    reason = _reason(pod, terminated)
+    reason = _reason(pod, terminated) or _deleted(pod, terminated)
     if found and found["code"]:
         return Exited(code=int(found["code"]), reason=reason)
     if found and found["signal"]:
@@ -184,7 +191,7 @@ def _end(pod: Pod) -> Exited:
     said = found["said"] if found else ""
     code = terminated.get("exitCode")
     if code is None:
-        return Exited(reason=reason or _why_not_begun(pod))
+        return Exited(reason=reason or _why_not_begun(pod) or (DELETED if is_going(pod) else ""))
     if 128 < code <= 128 + _LAST_SIGNAL and not said:
         return Exited(signal=code - 128, reason=reason)
     return Exited(code=code, reason=reason or said or "")
@@ -201,6 +208,15 @@ def _reason(pod: Pod, terminated: Mapping[str, Any]) -> str:
     if word in _PLAIN:
         return _PLAIN[word]
     return _sentence(word, str(terminated.get("message", "")).partition("\n")[0])
+
+
+def _deleted(pod: Pod, terminated: Mapping[str, Any]) -> str:
+    """Say that a pod was deleted, if that is what ended its agent."""
+    due, ended = _time(pod["metadata"].get("deletionTimestamp")), terminated.get("finishedAt")
+    if due is None or (at := _time(ended)) is None:
+        return ""
+    asked = due - float(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
+    return DELETED if at >= asked else ""
 
 
 def _why_not_begun(pod: Pod) -> str:

@@ -1,9 +1,10 @@
 """Running what the documentation shows.
 
-A `console` block holds commands after `$ ` and what they print; a `sh` block commands alone. All
-blocks of a page run in order, in one folder. In what is expected a line `...` stands for any lines
-and `...` within a line for any text; numbers and blanks may differ. A command that only looks is
-asked again until it shows what the page says, for agents take a moment.
+A `console` block holds commands after `$ ` and what they print; a `sh` block commands alone. A
+block of any kind that names a file, as in `toml city.toml`, is written to it. All blocks of a page
+run in order, in one folder. In what is expected a line `...` stands for any lines and `...` within
+a line for any text; numbers and blanks may differ. A command that only looks is asked again until
+it shows what the page says, for agents take a moment.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def blocks(page: Path, *kinds: str) -> list[str]:
 def steps(page: Path) -> list[Step]:
     """Return what a page tells its reader to do, in order: commands, and to press Ctrl-C."""
     told = re.finditer(
-        r"^```(?P<kind>console|sh)\n(?P<body>.*?)^```$|press Ctrl-C",
+        r"^```(?P<kind>console|sh|\w+ (?P<file>\S+))\n(?P<body>.*?)^```$|press Ctrl-C",
         page.read_text("utf-8"),
         re.MULTILINE | re.DOTALL,
     )
@@ -67,6 +68,8 @@ def steps(page: Path) -> list[Step]:
         match each["kind"]:
             case None:
                 found.append(Step(CTRL_C, None))
+            case _ if each["file"]:
+                found.append(Step(f"cat >{each['file']} <<'END'\n{each['body']}END", ""))
             case "sh":
                 found += [Step(line, None) for line in each["body"].splitlines()]
             case _:
@@ -97,6 +100,7 @@ class Reader:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.env: dict[str, str] = {}
         self._first_terminal: subprocess.Popen[str] | None = None
 
     def follow(self, step: Step) -> None:
@@ -170,7 +174,7 @@ class Reader:
 
     def _env(self) -> dict[str, str]:
         kept = {key: os.environ[key] for key in ("HOME", "TMPDIR") if key in os.environ}
-        return {**kept, "LANG": "C.UTF-8", "PATH": f"{BIN}:{os.environ['PATH']}"}
+        return {**kept, "LANG": "C.UTF-8", "PATH": f"{BIN}:{os.environ['PATH']}", **self.env}
 
 
 @pytest.fixture

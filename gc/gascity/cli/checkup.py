@@ -82,7 +82,8 @@ def _providers(city: City) -> Iterator[Finding]:
         try:
             says = open_provider(city, Place(city.root), name).about()
         except GascityError as problem:
-            yield Finding(f"provider {name}", fine=False, says=problem.message)
+            says = "; ".join(one for one in (problem.message, problem.hint) if one)
+            yield Finding(f"provider {name}", fine=False, says=says)
         else:
             yield Finding(f"provider {name}", fine=True, says=says)
 

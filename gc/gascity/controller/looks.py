@@ -184,7 +184,7 @@ class Looks:
         self._ends[provider] = later = {n: end for n, end in told.items() if end[1] >= began}
         sessions = dict(seen.sessions)
         for name, (state, _) in later.items():
-            if name in sessions and sessions[name].process == state.process is not None:
+            if name in sessions and _is_same(sessions[name], state):
                 sessions[name] = state
         return Seen(sessions)
 
@@ -216,6 +216,13 @@ class Looks:
             seen = look(provider, specs)
             given = {} if self._given is None else self._given.secrets(seen)
             self._post(Looked(name, seen, given=given))
+
+
+def _is_same(seen: SessionState, ended: SessionState) -> bool:
+    """Tell whether an end is that of the incarnation that was seen."""
+    if ended.process is None:  # on another machine
+        return seen.process is None and seen.run == ended.run != ""
+    return seen.process == ended.process
 
 
 def news_of(looked: Looked, *, was_lost: bool) -> list[Event]:

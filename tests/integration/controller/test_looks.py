@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 
+import pytest
 from tests.integration.controller.stage import CITY, Bench, agent, up
 
 from gascity.controller.looks import Looks
@@ -130,6 +131,21 @@ def test_an_end_is_listened_to_where_processes_have_names_and_all_else_is_looked
     one.pace = 0.0
     one.begin()
     eventually(lambda: posted)
+
+
+def far(run: str, *, ended: bool = False) -> SessionState:
+    """Return a session on another machine: no process of it can be seen from here."""
+    return SessionState("far", Exited() if ended else Alive(), meta={"GC_RUN": run})
+
+
+@pytest.mark.parametrize(("told", "lives_on"), [("r1", False), ("r0", True)])
+def test_an_end_on_another_machine_is_that_of_one_incarnation(told: str, lives_on: bool) -> None:
+    one, _ = looks("far")
+    one.take(whole(far("r1")))
+
+    one.take(ends(1e12, far(told, ended=True)))
+
+    assert lives(one.seen["fake"]) == {"far": lives_on}
 
 
 class Telling(FakeProvider):

@@ -90,6 +90,20 @@ def test_listeners_hear_of_every_change(double: Double, follow: Follow) -> None:
     eventually(lambda: heard, within=LIMIT)
 
 
+def test_a_pod_that_is_gone_is_told_as_it_was_last(double: Double, follow: Follow) -> None:
+    gone: list[str] = []
+    pods = follow()
+    double.add("one")
+    double.add("two")
+    eventually(lambda: names(pods) == {"one", "two"}, within=LIMIT)
+    pods.mourners.add(lambda pod: gone.append(pod["metadata"]["name"]))
+
+    double.remove("two")
+
+    eventually(lambda: gone == ["two"], within=LIMIT)
+    assert names(pods) == {"one"}
+
+
 def test_a_long_list_comes_in_pages(double: Double, api: Api) -> None:
     double.pages = 2
     for name in ("a", "b", "c", "d", "e"):

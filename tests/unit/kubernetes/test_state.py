@@ -70,8 +70,9 @@ def ended(
     phase: str = "",
     beside: tuple[Pod, ...] = (),
     deleted: str = "",
+    at: str = MADE,
 ) -> Pod:
-    words: Pod = {"exitCode": code, "reason": reason, "finishedAt": MADE}
+    words: Pod = {"exitCode": code, "reason": reason, "finishedAt": at}
     if message:
         words["message"] = message
     return pod(
@@ -282,7 +283,15 @@ ENDS: dict[str, tuple[Pod, Life]] = {
         ended(137, "gc: killed 9\nbye", phase="Running", beside=(SIDE,)),
         Exited(signal=9),
     ),
-    "while it is deleted": (ended(0, "gc: exited 0\n", deleted=DUE), Exited(0)),
+    "before it was deleted": (ended(0, "gc: exited 0\n", deleted=DUE), Exited(0)),
+    "because it was deleted": (
+        ended(129, "gc: killed 1\n", deleted=DUE, at="2027-01-15T07:59:31Z"),
+        Exited(signal=1, reason="its pod was deleted"),
+    ),
+    "deleted, and nobody told how it ended": (
+        pod(phase="Failed", deleted=DUE),
+        Exited(reason="its pod was deleted"),
+    ),
     "an init container failed": (
         pod(
             {"waiting": {"reason": "PodInitializing"}},
@@ -370,6 +379,13 @@ def test_a_pod_that_the_api_knows_nothing_of_yet_waits_for_a_node() -> None:
 )
 def test_last_words_are_what_follows_our_line(message: str, words: str) -> None:
     assert state.last_words(ended(3, message)) == words
+
+
+def test_of_a_pod_that_was_taken_away_its_session_and_the_reason_remain() -> None:
+    found = state.removed(pod(RUNNING))
+
+    assert (found.name, found.run) == ("gc-city-mayor", "r1")
+    assert str(found.life) == "its pod was deleted"
 
 
 def test_a_pod_whose_agent_lives_has_no_last_words() -> None:
