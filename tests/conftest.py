@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,6 +20,9 @@ pytest_plugins = ["pytester"]
 
 hypothesis.settings.register_profile("gascity", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("gascity")
+
+# A shell has what it runs in the background ignore Ctrl-C, and that is inherited.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

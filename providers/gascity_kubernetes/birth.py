@@ -73,7 +73,7 @@ class Births:
         if found is not None:
             if _is_taken(found):
                 raise SessionExists(f"session {session} exists already")
-            if not self._can_go_on(found, wanted, until):
+            if not self._can_go_on(found, wanted, session, until):
                 self.remove(found, grace=0.0, deadline=until)
                 found = None
         pod = self._take_up(found, wanted, until) if found is not None else None
@@ -159,7 +159,7 @@ class Births:
             self._pods.put(made)
         return made
 
-    def _can_go_on(self, found: Pod, wanted: Pod, until: float) -> bool:
+    def _can_go_on(self, found: Pod, wanted: Pod, session: str, until: float) -> bool:
         """Tell whether a pod that was left behind is still what is wanted, and untouched."""
         if state.is_over(found) or state.is_going(found):
             return False
@@ -167,6 +167,7 @@ class Births:
             return False
         if not state.is_reachable(found):
             return True
+        self._await_first_process(found, session, until)
         hand = self._hands.of(found, deadline=until)
         return hand.run(f"[ ! -e {entry.BEGUN} ]", deadline=until).status == 0
 
@@ -215,7 +216,8 @@ class Births:
     def _await_first_process(self, pod: Pod, session: str, until: float) -> None:
         """Wait until the pod can be reached by its name, and its first process is up.
 
-        For a moment a node may still know the pod of the same name that was deleted before.
+        A container runs before its first process has done anything, and a node may still know the
+        pod of the same name that was deleted before.
         """
         asked = f"[ -e {entry.WAITING} ]"
         while True:

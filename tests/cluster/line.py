@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import selectors
 import socket
@@ -33,11 +34,14 @@ class Line:
         self._lock = threading.Lock()
         threading.Thread(target=self._accept, name="line", daemon=True).start()
 
-    def write_config(self, path: Path) -> str:
-        """Write a configuration that leads over this line."""
-        cluster = self._config["clusters"][0]["cluster"]
+    def write_config(self, path: Path, *, by_name: bool = False) -> str:
+        """Write a configuration that leads over this line; `by_name` says who is at its end."""
+        config = copy.deepcopy(self._config)
+        cluster = config["clusters"][0]["cluster"]
+        if by_name:
+            cluster["tls-server-name"] = self._target[0]
         cluster["server"] = f"https://127.0.0.1:{self.port}"
-        path.write_text(json.dumps(self._config))
+        path.write_text(json.dumps(config))
         path.chmod(0o600)
         return str(path)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import threading
 import time
 import uuid
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.cluster import where
 from tests.integration.kubernetes.conftest import LIMIT
 
 from gascity.testing.eventually import eventually
@@ -24,7 +24,6 @@ from gascity_kubernetes.streams import Stream
 
 pytestmark = pytest.mark.kubernetes
 
-IMAGE = os.environ.get("GC_TEST_IMAGE", "localhost/agent:1")
 LABEL = "gascity.dev/test"
 
 
@@ -40,7 +39,7 @@ def is_running(pod: Pod | None) -> bool:
 def cluster() -> Iterator[Api]:
     """Make a namespace, and delete it with all that is in it."""
     name = f"gc-test-{uuid.uuid4().hex[:8]}"
-    api = Api(Settings.read({"namespace": name}, {}))
+    api = Api(Settings.read({"namespace": name, "kubeconfig": where.kubeconfig()}, {}))
     made = {"metadata": {"name": name}}
     api.request("POST", "/api/v1/namespaces", body=made, timeout=LIMIT)
     yield api
@@ -75,7 +74,7 @@ def sleeper(name: str) -> dict[str, Any]:
             "containers": [
                 {
                     "name": "agent",
-                    "image": IMAGE,
+                    "image": where.IMAGE,
                     "imagePullPolicy": "IfNotPresent",
                     "command": ["sleep", "600"],
                 }
@@ -245,10 +244,7 @@ def test_a_log_is_read_as_text(cluster: Api, pod: str) -> None:
 
 
 def test_a_certificate_nobody_vouches_for_is_not_trusted(tmp_path: Path) -> None:
-    shown = subprocess.run(
-        ["kubectl", "config", "view", "--raw"], capture_output=True, check=True
-    ).stdout
-    config = yaml.safe_load(shown)
+    config = yaml.safe_load(where.kubectl("config", "view", "--raw"))
     for one in config["clusters"]:
         one["cluster"].pop("certificate-authority", None)
         one["cluster"].pop("certificate-authority-data", None)
