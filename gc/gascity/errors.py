@@ -127,6 +127,14 @@ class NotSupported(ProviderError):
     """This provider cannot do that at all."""
 
 
+class BackendError(GascityError):
+    """A one-shot backend did not do its work; `code` is the exit code that its run ends with."""
+
+    def __init__(self, message: str, *, code: int = 1, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+
+
 class RemoteError(GascityError):
     """The other side of a socket answered with an error; `data` is what it added."""
 
