@@ -18,6 +18,9 @@ from gascity.runs.info import Broken, Glance, RunInfo, from_yaml, glance, to_yam
 INFO = "run-info.yaml"
 PROMPT = "prompt.md"
 LAST_SCREEN = "last-screen.txt"
+STDOUT = "agent-stdout.txt"
+STDERR = "agent-stderr.txt"
+OUTPUT = "output.md"
 _LARGEST = 1_000_000  # bytes of a record that are read; more was not written by gc
 _HEAD = 1024  # bytes in which its head ends
 

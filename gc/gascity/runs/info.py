@@ -19,6 +19,8 @@ from gascity.core.fingerprint import conceal
 
 VERSION = 1
 SESSION = "session"  # the kind of a run that is an incarnation of a session
+JOB = "job"  # of one that is a piece of one-shot work
+WRAP = "wrap"  # of an interactive command that was recorded
 SIGNALLED = 128  # a program that a signal ended has this and the signal for its exit code
 
 
@@ -49,6 +51,8 @@ class RunInfo:
     `why` says why it was started, `end` how it ended. `crash` and `asked` tell whether that was a
     crash and whether somebody wanted it. `pid_started` makes the pid certain, `ready` is "yes", or
     "timeout" when its prompt was never seen. `restarts` counts those of its agent after crashes.
+    The run before it is `previous_run_id`; the one that an agent started it from, its parent.
+    `exit_code` is 128 and the signal for a program that a signal ended.
     """
 
     run_id: str
@@ -76,6 +80,10 @@ class RunInfo:
     crash: bool = False
     asked: bool = False
     last_nudge: LastNudge | None = field(default=None)
+    project_id: str = ""
+    task_id: str = ""
+    parent_run_id: str = ""
+    command: str = ""
 
     @property
     def is_over(self) -> bool:
@@ -123,6 +131,7 @@ def concealed(info: RunInfo, secrets: Iterable[str]) -> RunInfo:
         why=conceal(info.why, hidden),
         end=conceal(info.end, hidden),
         work_dir=conceal(info.work_dir, hidden),
+        command=conceal(info.command, hidden),
     )
 
 
