@@ -86,21 +86,12 @@ def run_environment(
     configured, `url` where the supervisor answers, `withheld` names variables of the supervisor,
     `gc_folder` is where this `gc` lies. Raises BackendError for what no environment can hold.
     """
-    env = inherited(host, backend, known, withheld)
-    env.update(_not_forged(backend.env))
-    if token:
-        for name in backend.token_env:
-            env.pop(name, None)
-        env.update(dict.fromkeys(backend.login_env, token))
-    if backend.base_url:
-        env.update(dict.fromkeys(filter(None, (BASE_URL, backend.base_url_env)), backend.base_url))
-    if backend.model:
-        env[MODEL] = backend.model
+    env = logged_in(inherited(host, backend, known, withheld), backend, token)
     env.update(_not_forged(own or {}))
     env["PATH"] = with_folder(env.get("PATH") or DEFAULT_PATH, gc_folder)
     env.update(_identity(ids, paths, url, mark))
     _check(env)
-    return RunEnvironment(env, _secrets(env, backend, token, {**backend.env, **(own or {})}))
+    return RunEnvironment(env, secrets_in(env, backend, {**backend.env, **(own or {})}))
 
 
 def inherited(
@@ -124,6 +115,39 @@ def inherited(
         for name, value in host.items()
         if name not in theirs and not _INNER.fullmatch(name) and not _is_ours(name)
     }
+
+
+def logged_in(env: Mapping[str, str], backend: OneShot, token: str) -> dict[str, str]:
+    """Return `env` with what is configured for a backend: its variables, token, address, model.
+
+    With a token of the city's the host's logins are gone: the tool might prefer one of them.
+    """
+    made = {**env, **_not_forged(backend.env)}
+    if token:
+        for name in backend.token_env:
+            made.pop(name, None)
+        made.update(dict.fromkeys(backend.login_env, token))
+    if backend.base_url:
+        names = filter(None, (BASE_URL, backend.base_url_env))
+        made.update(dict.fromkeys(names, backend.base_url))
+    if backend.model:
+        made[MODEL] = backend.model
+    return made
+
+
+def secrets_in(
+    env: Mapping[str, str], backend: OneShot, declared: Mapping[str, str] | None = None
+) -> tuple[str, ...]:
+    """Return the values to strike out of what is written down, longest first.
+
+    Of `declared` variables all that look secret count, of the others those that are for sure.
+    """
+    names = {name for name in env if _SECRET.search(name)}
+    names |= {name for name in declared or {} if looks_secret(name)}
+    names.update(backend.token_env)
+    found = secret_values({f"KEY {name}": env[name] for name in names if name in env})
+    password = urllib.parse.urlsplit(backend.base_url).password or ""
+    return tuple(sorted({*found, *filter(None, [password])}, key=len, reverse=True))
 
 
 def withheld_of(alerts: AlertSettings) -> tuple[str, ...]:
@@ -161,14 +185,3 @@ def _check(env: Mapping[str, str]) -> None:
     for name, value in env.items():
         if not name or "=" in name or "\0" in name + value:
             raise BackendError(f"environment variable {name!r} cannot be set", code=2)
-
-
-def _secrets(
-    env: Mapping[str, str], backend: OneShot, token: str, declared: Mapping[str, str]
-) -> tuple[str, ...]:
-    """Return the values to strike out of what is written down."""
-    names = {name for name in env if _SECRET.search(name)}
-    names |= {name for name in declared if looks_secret(name)} | {*backend.token_env}
-    found = secret_values({f"KEY {name}": env[name] for name in names if name in env})
-    password = urllib.parse.urlsplit(backend.base_url).password or ""
-    return tuple(sorted({*found, *filter(None, (token, password))}, key=len, reverse=True))
