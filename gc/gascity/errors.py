@@ -135,6 +135,14 @@ class BackendError(GascityError):
         self.code = code
 
 
+class SpawnFailed(BackendError):
+    """The program of a run could not be started; `code` is what a shell would say: 126 or 127."""
+
+
+class GuardLost(BackendError):
+    """The guard of a run ended before its agent, which was killed with all it began."""
+
+
 class RemoteError(GascityError):
     """The other side of a socket answered with an error; `data` is what it added."""
 

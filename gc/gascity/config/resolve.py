@@ -15,6 +15,7 @@ from gascity.config.agreement import check_agreement, check_settings
 from gascity.config.backends import Backend, city_backends, overlay
 from gascity.config.files import CityFiles
 from gascity.config.members import CityFacts, Entry, members
+from gascity.config.oneshots import one_shots
 from gascity.config.places import Path
 from gascity.config.problems import quoted
 from gascity.config.report import Report
@@ -93,6 +94,7 @@ def resolve(
     )
     declared = _declared(entries, facts, report)
     check_agreement(declared, report)
+    runnable = one_shots(file, backends, name, root, report)
     return City(
         name=name,
         root=root,
@@ -111,6 +113,7 @@ def resolve(
         provider_settings=file.session.settings,
         warnings=report.warnings,
         screens=screens,
+        backends=runnable,
         sources=report.sources,
     )
 
@@ -206,6 +209,11 @@ def _started(
             path,
             f"agent {quoted(table.name)} has no command to start",
             'give it provider = "..." or start_command = "...", or give [workspace] one',
+        )
+    elif says.provider in choices.backends and not backend.command:
+        report.at(
+            (*at, "provider"),
+            f"backend {quoted(says.provider)} is for one-shot runs and has no session command",
         )
     return backend, backend.command, ("providers", backend.name, "command")
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from gascity.core.oneshot import OneShot
 from gascity.screens.rules import RuleBook
 
 
@@ -234,7 +235,7 @@ class City:
     `chose_provider` says that someone named the default provider; else it stands for `auto`.
     `screens` are the rules by which the screens of its agents are read. `sources` are the absolute
     paths of all files that were read or looked for to make it; of one that ends with a slash, the
-    list of files in that folder counts.
+    list of files in that folder counts. `backends` are all that one-shot runs can name.
     """
 
     name: str
@@ -247,4 +248,5 @@ class City:
     provider_settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     screens: RuleBook = field(default_factory=RuleBook)
+    backends: Mapping[str, OneShot] = field(default_factory=dict)
     sources: tuple[str, ...] = field(default=(), compare=False)

@@ -7,7 +7,10 @@ and to nothing else: who wants to see it live reads these.
 
 from __future__ import annotations
 
-import threading
+import contextlib
+import os
+import select
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -33,24 +36,43 @@ class RunContext:
 
 
 class Cancel:
-    """Tells a backend, from any thread or signal handler, that its run is to end."""
+    """Tells a backend, from any thread or signal handler, that its run is to end.
+
+    Can be polled: its descriptor is readable from then on. Nothing here takes a lock, which a
+    signal handler might find taken by the very thread that it interrupts.
+    """
 
     def __init__(self) -> None:
-        self._event = threading.Event()
-        self.reason = ""
+        self._reasons: list[str] = []
+        self._reading, self._writing = os.pipe()
+        os.set_blocking(self._writing, False)
+        weakref.finalize(self, _close, self._reading, self._writing)
+
+    @property
+    def reason(self) -> str:
+        """Why it is to end; empty while it is not."""
+        return self._reasons[0] if self._reasons else ""
 
     def set(self, reason: str) -> None:
         """End the run; the first reason given is the one that counts."""
-        self.reason = self.reason or reason
-        self._event.set()
+        self._reasons.append(reason)
+        with contextlib.suppress(BlockingIOError):  # it was told thousands of times already
+            os.write(self._writing, b".")
 
     def is_set(self) -> bool:
         """Tell whether the run is to end."""
-        return self._event.is_set()
+        return bool(self._reasons)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it is, and tell whether it is."""
-        return self._event.wait(timeout)
+        poll = select.poll()
+        poll.register(self._reading, select.POLLIN)
+        poll.poll(None if timeout is None else max(timeout, 0.0) * 1000)
+        return self.is_set()
+
+    def fileno(self) -> int:
+        """Return a descriptor that is readable when the run is to end."""
+        return self._reading
 
 
 class Backend(Protocol):
@@ -80,3 +102,8 @@ def check(context: RunContext | None) -> RunContext:
         if not value:
             raise BackendError(f"{name} is empty")
     return context
+
+
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
