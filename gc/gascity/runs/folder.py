@@ -40,6 +40,15 @@ class RunFolder:
         """Return the path of one of its files."""
         return os.path.join(self.path, name)
 
+    def exists(self) -> bool:
+        """Tell whether it is there."""
+        return os.path.isdir(self.path)
+
+    def belongs_to(self) -> tuple[str, str]:
+        """Return the project and the task of a one-shot run, by where it lies."""
+        task = os.path.dirname(os.path.dirname(self.path))
+        return os.path.basename(os.path.dirname(task)), os.path.basename(task)
+
     def has(self, name: str) -> bool:
         """Tell whether there is such a file."""
         return os.path.isfile(self.file(name))

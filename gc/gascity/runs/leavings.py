@@ -1,0 +1,57 @@
+"""What a run leaves behind, whatever became of it: five files, all there and none torn.
+
+`output.md` is the agent's own where it wrote one; else it is the answer that is found in what the
+agent printed; else what it printed, as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+
+from gascity.core.oneshot import Format
+from gascity.runs.folder import OUTPUT, PROMPT, STDERR, STDOUT, RunFolder
+from gascity.runs.streams import text_of
+
+_TAIL = 64 * 1024  # bytes of a file that are looked at for its last lines
+
+
+def complete(folder: RunFolder, form: Format = Format.TEXT) -> None:
+    """Make the files that are missing. Raises OSError."""
+    for name in (PROMPT, STDOUT, STDERR):
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(folder.file(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    if not os.path.lexists(folder.file(OUTPUT)):
+        _answer(folder, form)
+
+
+def last_lines(folder: RunFolder, name: str, count: int) -> str:
+    """Return the last lines of a file, as text; nothing where there is none."""
+    try:
+        with open(folder.file(name), "rb") as file:
+            file.seek(max(os.fstat(file.fileno()).st_size - _TAIL, 0))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return "\n".join(text.splitlines()[-count:])
+
+
+def _answer(folder: RunFolder, form: Format) -> None:
+    """Write `output.md`, whole or not at all."""
+    beside = folder.file(f".{OUTPUT}.new")
+    try:
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "wb") as output:
+            parts = text_of(form, folder.file(STDOUT))
+            if parts is None:
+                with open(folder.file(STDOUT), "rb") as printed:
+                    shutil.copyfileobj(printed, output, 1 << 20)
+            else:
+                for part in parts:
+                    output.write(part.encode("utf-8", "replace"))
+        os.replace(beside, folder.file(OUTPUT))
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        raise
