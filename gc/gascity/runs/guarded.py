@@ -62,7 +62,7 @@ class Guarded:
         self._files = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
         self._guard: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
-        self._heard = b""
+        self._heard = self._words = b""
         self._code: int | None = None
         self._problem: GuardLost | None = None
 
@@ -86,10 +86,10 @@ class Guarded:
             case ["started", pid, started]:
                 return ProcessId(int(pid), _started(int(pid), started))
             case ["failed", stage, number]:
-                problem = refusal(stage, int(number), self._argv[0], self._cwd, self._files)
-                self._code = problem.code
+                why = refusal(stage, int(number), self._argv[0], self._cwd, self._files)
+                self._code = why.code
                 self.close()
-                raise problem
+                raise why
             case _:
                 self.close()
                 raise refused(f"guard: it did not begin{self._last_words()}")
@@ -177,10 +177,11 @@ class Guarded:
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         while True:
-            line, end, rest = self._heard.partition(b"\n")
-            if end and line.split(b" ")[0] in (b"started", b"failed", b"ended"):
-                self._heard = rest
-                return line.decode().split(" ")
+            while b"\n" in self._heard:
+                line, _, self._heard = self._heard.partition(b"\n")
+                if line.startswith((b"started ", b"failed ", b"ended ")):
+                    return line.decode().split(" ")
+                self._words = line  # of Python, about a guard that breaks
             left = None if deadline is None else max(deadline - time.monotonic(), 0.0) * 1000
             if not poll.poll(left):
                 return None
@@ -210,8 +211,8 @@ class Guarded:
         )
 
     def _last_words(self) -> str:
-        said = self._heard.decode("utf-8", "backslashreplace").strip().splitlines()
-        return f" ({said[-1]})" if said else ""
+        said = self._words.decode("utf-8", "backslashreplace").strip()
+        return f" ({said})" if said else ""
 
 
 def run(
