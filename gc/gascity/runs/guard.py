@@ -28,7 +28,7 @@ from gascity.session import procfs
 
 MARK = "GC_RUN_MARK"
 SHORT = 2.0  # seconds for what an agent left behind
-GIVE_UP = 5.0  # seconds of killing: who survives them cannot be killed by us
+GIVE_UP = 10.0  # seconds of killing: who survives them cannot be killed by us
 GLANCE = 0.01  # seconds between two looks while killing
 NEVER = float("inf")
 TYPE_CHECKING = False  # as in `launch`
@@ -55,6 +55,7 @@ def main() -> None:
     left = guard.run()
     code = 128 + signals.SIGKILL if guard.code is None else guard.code
     _tell(" ".join(map(str, ["ended", code, *left])))
+    os._exit(0)  # the runner waits, and there is nothing to clean up
 
 
 class Guard:

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 GRACE = 5.0  # seconds an agent has to end before it is killed
 START_LIMIT = 60.0  # seconds a guard has to start a program: it needs some milliseconds
-PATIENCE = 10.0  # seconds a guard has beyond the grace, until it is taken for stuck itself
+PATIENCE = 20.0  # seconds a guard has beyond the grace, until it is taken for stuck itself
 KILLED = 137  # 128 and SIGKILL
 ASKED = 143  # 128 and SIGTERM
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -194,10 +194,12 @@ class Guarded:
             self._heard += said
 
     def _finish(self, left: Sequence[str]) -> None:
-        if left:
-            log.warning("processes survived", extra={"mark": self._mark, "pids": " ".join(left)})
-        if sys.platform != "linux":
-            end_marked(self._mark)  # what left the agent's process group is not seen by a guard
+        if left or sys.platform != "linux":  # elsewhere a guard sees one process group only
+            end_marked(self._mark)
+        survived = [pid for pid in left if pids.table.started(int(pid)) is not None]
+        if survived:
+            facts = {"mark": self._mark, "pids": " ".join(survived)}
+            log.warning("processes survived their run", extra=facts)
 
     def _lose(self, what: str) -> GuardLost:
         assert self._guard is not None  # noqa: S101  only called between start and close

@@ -109,6 +109,19 @@ def test_the_words_of_a_guard_that_breaks_are_passed_on(
     assert "(it broke)" in problem.value.message
 
 
+def test_what_a_guard_could_not_end_is_ended_by_its_mark(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weak = guarded._GUARD.replace("main()", "guard.GIVE_UP = guard.SHORT = 0; guard.main()")
+    weak = weak.replace("from gascity.runs.guard import main", "from gascity.runs import guard")
+    monkeypatch.setattr(guarded, "_GUARD", weak)
+    left = f"setsid sh -c 'trap \"\" TERM HUP; echo $$ >up; {STAY}'"
+
+    assert desk.run("sh", "-c", f"({left} &); until [ -s up ]; do :; done; exit 4") == 4
+
+    assert desk.living() == []
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_both_killed_at_any_instant_leave_nothing_that_its_mark_does_not_find(
     desk: Desk, seed: int
