@@ -28,9 +28,12 @@ from gascity.session import procfs
 
 MARK = "GC_RUN_MARK"
 SHORT = 2.0  # seconds for what an agent left behind
-GIVE_UP = 5.0  # seconds of killing: who survives them cannot be killed by us
+GIVE_UP = 10.0  # seconds of killing: who survives them cannot be killed by us
 GLANCE = 0.01  # seconds between two looks while killing
 NEVER = float("inf")
+TYPE_CHECKING = False  # as in `launch`
+if TYPE_CHECKING:
+    from collections.abc import Callable
 LINUX = sys.platform == "linux"
 _ASKING = (signals.SIGTERM, signals.SIGINT, signals.SIGHUP, signals.SIGQUIT)
 
@@ -52,6 +55,7 @@ def main() -> None:
     left = guard.run()
     code = 128 + signals.SIGKILL if guard.code is None else guard.code
     _tell(" ".join(map(str, ["ended", code, *left])))
+    os._exit(0)  # the runner waits, and there is nothing to clean up
 
 
 class Guard:
@@ -63,7 +67,7 @@ class Guard:
         self._agent = agent
         self._heard = heard
         self._line = b""
-        self._asked: set[tuple[int, str]] = set()
+        self._asked: set[tuple[int, str | None]] = set()
         self._kill_at = NEVER
         self._spares = False
         self.code: int | None = None
@@ -100,10 +104,7 @@ class Guard:
         tops, now = self._tops(), time.monotonic()
         if not tops or now >= self._kill_at + GIVE_UP:
             return tops
-        if now < self._kill_at:
-            self._ask(tops)
-        else:
-            self._kill(tops)
+        self._to_all(tops, self._ask if now < self._kill_at else _kill)
         return None
 
     def _patience(self) -> float | None:
@@ -135,7 +136,7 @@ class Guard:
                 return
             if pid == 0:
                 return
-            if pid == self._agent:
+            if pid == self._agent and self.code is None:
                 code = os.waitstatus_to_exitcode(status)
                 self.code = code if code >= 0 else 128 - code
 
@@ -151,18 +152,6 @@ class Guard:
             return []
         return [self._agent]
 
-    def _below(self, tops: list[int]) -> list[tuple[int, str]]:
-        """Return all who live and have to go, parents first."""
-        found: dict[int, str] = {}
-        waiting = list(tops)
-        while waiting:
-            pid = waiting.pop(0)
-            started = procfs.started(pid)
-            if started is not None and pid not in found:
-                found[pid] = started
-                waiting += [one for one in procfs.children(pid) if not self._is_spared(one)]
-        return list(found.items())
-
     def _is_spared(self, pid: int) -> bool:
         """Tell whether it is of another run, which the agent began and which is to outlive it."""
         if not self._spares:
@@ -171,35 +160,38 @@ class Guard:
 
     # --- how they end
 
-    def _ask(self, tops: list[int]) -> None:
-        """Ask each one once, by the signal that it hears: an interactive shell ignores SIGTERM."""
-        if not LINUX:
-            if not self._asked:
-                self._asked.add((self._agent, ""))
-                _group(self._agent, signals.SIGTERM, signals.SIGCONT)
-            return
-        for pid, started in self._below(tops):
-            if (pid, started) not in self._asked:
-                self._asked.add((pid, started))
-                deaf = procfs.ignores(pid, signals.SIGTERM)
-                _send(pid, started, signals.SIGHUP if deaf else signals.SIGTERM, signals.SIGCONT)
+    def _to_all(self, tops: list[int], choose: Callable[[int], tuple[int, ...]]) -> None:
+        """Send each one who has to go what `choose` says, parents first.
 
-    def _kill(self, tops: list[int]) -> None:
+        Who was killed cannot fork any more, so its children are listed once again. Those of one
+        that is gone by then have come to us, and are met next time.
+        """
         if not LINUX:
-            _group(self._agent, signals.SIGKILL)
+            _to_group(self._agent, choose(self._agent))
             return
-        for pid, started in self._below(tops):
-            if not self._spares and procfs.started(pid) == started:
-                _group(pid, signals.SIGKILL)  # a group gets no time to fork
-            _send(pid, started, signals.SIGKILL)
-        # One that forks and ends faster than everyone can be looked at is caught when it has come
-        # to us. A child of ours keeps its number until it is reaped.
-        before: list[int] = []
-        while tops and tops != before:
-            for pid in tops:
-                _kill_child(pid)
-            self._reap()
-            before, tops = tops, self._tops()
+        known = {os.getpid(), *tops}
+        waiting = list(tops)
+        while waiting:
+            pid = waiting.pop(0)
+            listed = procfs.children(pid)
+            if _send(pid, known, choose(pid)):
+                listed += procfs.children(pid)
+            fresh = [one for one in set(listed) - known if not self._is_spared(one)]
+            known.update(fresh)
+            waiting += fresh
+
+    def _ask(self, pid: int) -> tuple[int, ...]:
+        """Ask each one once, by the signal that it hears: an interactive shell ignores SIGTERM."""
+        who = (pid, procfs.started(pid) if LINUX else None)
+        if who in self._asked:
+            return ()
+        self._asked.add(who)
+        deaf = LINUX and procfs.ignores(pid, signals.SIGTERM)
+        return signals.SIGHUP if deaf else signals.SIGTERM, signals.SIGCONT
+
+
+def _kill(_pid: int) -> tuple[int, ...]:
+    return (signals.SIGKILL,)
 
 
 def _request() -> launch.Wanted | None:
@@ -245,39 +237,31 @@ def _started(pid: int) -> str:
     return (procfs.born(pid) if LINUX else None) or "-"
 
 
-def _group(pid: int, *numbers: int) -> None:
-    """Signal the process group of a process, but never the guard's own."""
+def _to_group(leader: int, numbers: tuple[int, ...]) -> None:
     try:
-        group = os.getpgid(pid)
-        if group != os.getpgrp():
-            for number in numbers:
-                os.killpg(group, number)
+        for number in numbers:
+            os.killpg(leader, number)
     except OSError:
-        return  # it is gone, or not ours to signal
+        return  # it is gone
 
 
-def _kill_child(pid: int) -> None:
-    try:
-        os.kill(pid, signals.SIGKILL)
-    except OSError:
-        return  # it took the rights of another user
-
-
-def _send(pid: int, started: str, *numbers: int) -> None:
-    """Signal the process that is meant, and no other that got its number since."""
+def _send(pid: int, parents: set[int], numbers: tuple[int, ...]) -> bool:
+    """Signal a process, unless its number is by now that of one with another parent."""
     try:
         descriptor = os.pidfd_open(pid)
     except OSError:
         descriptor = -1  # it is gone, or the kernel has no such thing
     try:
-        if procfs.started(pid) == started:
-            for number in numbers:
-                if descriptor < 0:
-                    os.kill(pid, number)
-                else:
-                    signals.pidfd_send_signal(descriptor, number)
+        if not numbers or procfs.parent(pid) not in parents:
+            return False
+        for number in numbers:
+            if descriptor < 0:
+                os.kill(pid, number)
+            else:
+                signals.pidfd_send_signal(descriptor, number)
+        return True
     except OSError:
-        return  # it is gone, or not ours to signal
+        return False  # it is gone, or not ours to signal
     finally:
         if descriptor >= 0:
             os.close(descriptor)

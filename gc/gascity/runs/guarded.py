@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 GRACE = 5.0  # seconds an agent has to end before it is killed
 START_LIMIT = 60.0  # seconds a guard has to start a program: it needs some milliseconds
-PATIENCE = 10.0  # seconds a guard has beyond the grace, until it is taken for stuck itself
+PATIENCE = 20.0  # seconds a guard has beyond the grace, until it is taken for stuck itself
 KILLED = 137  # 128 and SIGKILL
 ASKED = 143  # 128 and SIGTERM
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -62,7 +62,7 @@ class Guarded:
         self._files = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
         self._guard: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
-        self._heard = b""
+        self._heard = self._words = b""
         self._code: int | None = None
         self._problem: GuardLost | None = None
 
@@ -86,10 +86,10 @@ class Guarded:
             case ["started", pid, started]:
                 return ProcessId(int(pid), _started(int(pid), started))
             case ["failed", stage, number]:
-                problem = refusal(stage, int(number), self._argv[0], self._cwd, self._files)
-                self._code = problem.code
+                why = refusal(stage, int(number), self._argv[0], self._cwd, self._files)
+                self._code = why.code
                 self.close()
-                raise problem
+                raise why
             case _:
                 self.close()
                 raise refused(f"guard: it did not begin{self._last_words()}")
@@ -177,10 +177,11 @@ class Guarded:
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         while True:
-            line, end, rest = self._heard.partition(b"\n")
-            if end and line.split(b" ")[0] in (b"started", b"failed", b"ended"):
-                self._heard = rest
-                return line.decode().split(" ")
+            while b"\n" in self._heard:
+                line, _, self._heard = self._heard.partition(b"\n")
+                if line.startswith((b"started ", b"failed ", b"ended ")):
+                    return line.decode().split(" ")
+                self._words = line  # of Python, about a guard that breaks
             left = None if deadline is None else max(deadline - time.monotonic(), 0.0) * 1000
             if not poll.poll(left):
                 return None
@@ -193,10 +194,12 @@ class Guarded:
             self._heard += said
 
     def _finish(self, left: Sequence[str]) -> None:
-        if left:
-            log.warning("processes survived", extra={"mark": self._mark, "pids": " ".join(left)})
-        if sys.platform != "linux":
-            end_marked(self._mark)  # what left the agent's process group is not seen by a guard
+        if left or sys.platform != "linux":  # elsewhere a guard sees one process group only
+            end_marked(self._mark)
+        survived = [pid for pid in left if pids.table.started(int(pid)) is not None]
+        if survived:
+            facts = {"mark": self._mark, "pids": " ".join(survived)}
+            log.warning("processes survived their run", extra=facts)
 
     def _lose(self, what: str) -> GuardLost:
         assert self._guard is not None  # noqa: S101  only called between start and close
@@ -210,8 +213,8 @@ class Guarded:
         )
 
     def _last_words(self) -> str:
-        said = self._heard.decode("utf-8", "backslashreplace").strip().splitlines()
-        return f" ({said[-1]})" if said else ""
+        said = self._words.decode("utf-8", "backslashreplace").strip()
+        return f" ({said})" if said else ""
 
 
 def run(

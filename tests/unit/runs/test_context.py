@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import select
+import signal
+import threading
 from dataclasses import replace
 
 import pytest
@@ -45,3 +49,58 @@ def test_the_first_reason_to_end_counts() -> None:
     assert cancel.is_set()
     assert cancel.wait(0)
     assert cancel.reason == "timed out"
+
+
+def test_one_that_nobody_set_is_not_set() -> None:
+    cancel = Cancel()
+
+    assert not cancel.is_set()
+    assert not cancel.wait(0)
+    assert not cancel.wait(-1)
+    assert cancel.reason == ""
+
+
+def test_who_waits_is_woken_from_another_thread() -> None:
+    cancel = Cancel()
+    thread = threading.Thread(target=cancel.set, args=("interrupted",))
+    thread.start()
+
+    assert cancel.wait(20)
+
+    thread.join()
+
+
+def test_it_can_be_polled_and_stays_told() -> None:
+    cancel = Cancel()
+    before = select.select([cancel], [], [], 0)[0]
+    cancel.set("interrupted")
+
+    assert before == []
+    assert select.select([cancel], [], [], 0)[0] == [cancel]
+    assert select.select([cancel], [], [], 0)[0] == [cancel]
+
+
+def test_a_signal_handler_may_set_it_while_its_own_thread_waits() -> None:
+    cancel = Cancel()
+    was = signal.signal(signal.SIGALRM, lambda _number, _frame: cancel.set("timed out"))
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        assert cancel.wait(20)
+    finally:
+        signal.signal(signal.SIGALRM, was)
+
+
+def test_it_may_be_told_a_hundred_thousand_times() -> None:
+    cancel = Cancel()
+    for number in range(100_000):
+        cancel.set(str(number))
+
+    assert cancel.reason == "0"
+
+
+def test_its_descriptors_go_with_it() -> None:
+    before = os.listdir("/proc/self/fd")
+    for _ in range(3):
+        Cancel().set("interrupted")
+
+    assert os.listdir("/proc/self/fd") == before
