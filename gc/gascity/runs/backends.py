@@ -11,12 +11,13 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gascity.config import classes
 from gascity.config.oneshots import built_in
 from gascity.core.fingerprint import conceal
+from gascity.core.observed import ProcessId
 from gascity.core.oneshot import OneShot, PromptBy, RunCommand
 from gascity.errors import BackendError, SpawnFailed
 from gascity.runs import guarded
@@ -42,16 +43,17 @@ def find(
     *,
     withheld: Iterable[str] = (),
     grace: float = guarded.GRACE,
+    started: Callable[[ProcessId], None] | None = None,
 ) -> Backend:
     """Return the backend of that name; `backends` are those of the city, if there is one.
 
     `withheld` names variables of the supervisor that no run is given, `grace` is the time a run
-    has to end when it is cancelled. Raises BackendError when there is no such backend, or none that
-    can be run once.
+    has to end when it is cancelled, `started` is told of its process. Raises BackendError when
+    there is no such backend, or none that can be run once.
     """
     known = backends or built_in()
     found = known.get(name) or known.get(name.lower())
-    how = _How(tuple(known.values()), tuple(withheld), grace)
+    how = _How(tuple(known.values()), tuple(withheld), grace, started)
     if found is not None and found.run is not None:
         return CliBackend(found, found.run, how)
     if classes.where(found.name if found else name):
@@ -72,6 +74,7 @@ class _How:
     known: tuple[OneShot, ...]
     withheld: tuple[str, ...]
     grace: float
+    started: Callable[[ProcessId], None] | None
 
     def run(
         self,
@@ -98,6 +101,7 @@ class _How:
                 grace=self.grace,
                 mark=mark,
                 environment=env,
+                started=self.started,
             )
         except SpawnFailed as problem:
             raise SpawnFailed(f"execute agent: {problem.message}", code=problem.code) from None

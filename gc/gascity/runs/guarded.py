@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from gascity.core.observed import ProcessId
 from gascity.errors import GuardLost
@@ -226,11 +226,13 @@ def run(
     grace: float = GRACE,
     mark: str,
     environment: Mapping[str, str] | None = None,
+    started: Callable[[ProcessId], None] | None = None,
 ) -> int:
     """Run a program to its end, or until it is cancelled, and return its exit code.
 
     A signal is 128+N, and so is what was cancelled before it began (SIGTERM). `environment` is all
     the program gets; by default it is that of this process with the context's laid over it.
+    `started` is told of the agent's process when its program runs.
     Raises SpawnFailed when it cannot be started, GuardLost when its guard was killed.
     """
     if cancel.is_set():
@@ -247,7 +249,9 @@ def run(
         mark=mark,
     )
     try:
-        guarded.start()
+        agent = guarded.start()
+        if started is not None:
+            started(agent)
         poll = select.poll()
         poll.register(guarded.fileno(), select.POLLIN)
         poll.register(cancel.fileno(), select.POLLIN)

@@ -61,7 +61,7 @@ class Job:
     restarts: int = 0
     why: str = ""
     kind: str = JOB
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def format(self) -> Format:

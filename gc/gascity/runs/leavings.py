@@ -48,8 +48,7 @@ def _answer(folder: RunFolder, form: Format) -> None:
                 with open(folder.file(STDOUT), "rb") as printed:
                     shutil.copyfileobj(printed, output, 1 << 20)
             else:
-                for part in parts:
-                    output.write(part.encode("utf-8", "replace"))
+                output.writelines(part.encode("utf-8", "replace") for part in parts)
         os.replace(beside, folder.file(OUTPUT))
     except OSError:
         with contextlib.suppress(OSError):
