@@ -1,0 +1,128 @@
+"""Sessions in pods of many kinds, on a real cluster: what a pod template may make of them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.cluster import where
+
+from gascity.core.model import SessionConfig, StartupHints
+from gascity.core.observed import Exited, SessionState
+from gascity.session.provider import CityContext
+from gascity.testing.eventually import eventually
+from gascity_kubernetes import Provider, entry, names
+
+pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(300)]
+
+LIMIT = 90.0
+NAME = "one"
+TMUX = ("tmux", "-S", entry.SOCKET)
+SIDECAR = {
+    "name": "beside",
+    "image": where.IMAGE,
+    "imagePullPolicy": "IfNotPresent",
+    "command": ["sh", "-c", "trap 'echo asked to end; exit' TERM; while :; do sleep 1; done"],
+}
+
+
+class House:
+    """One session of a city, in pods that are made by a template."""
+
+    def __init__(self, namespace: str, folder: Path) -> None:
+        self._namespace = namespace
+        self._folder = folder
+        self._id = uuid.uuid4().hex
+        self._provider: Provider | None = None
+
+    def provider(self, **spec: object) -> Provider:
+        """Return the provider, for pods with this in their template."""
+        template = self._folder / "pod.yaml"
+        template.write_text(yaml.safe_dump({"spec": spec}))
+        settings = {
+            **where.small(),
+            "namespace": self._namespace,
+            "kubeconfig": where.kubeconfig(),
+            "pod_template": str(template),
+        }
+        self._provider = Provider(CityContext("house", self._id, str(self._folder), settings))
+        return self._provider
+
+    def start(self, command: str, *hints: StartupHints, **spec: object) -> Provider:
+        provider = self.provider(**spec)
+        folder = str(self._folder.parent / "work")
+        provider.start(NAME, SessionConfig(command, folder, {}, *hints), timeout=LIMIT)
+        return provider
+
+    def inside(self, *words: str, check: bool = True) -> str:
+        """Return what a program says in the agent's container."""
+        return self._kubectl("exec", self._pod, "-c", "agent", "--", *words, check=check)
+
+    def log(self, container: str) -> str:
+        return self._kubectl("logs", self._pod, "-c", container)
+
+    def close(self) -> None:
+        if self._provider is not None:
+            self._provider.stop(NAME, grace=0.0, timeout=LIMIT)
+            self._provider.close()
+
+    @property
+    def _pod(self) -> str:
+        return names.pod_name(self._id, NAME)
+
+    def _kubectl(self, *words: str, check: bool = True) -> str:
+        return where.kubectl("-n", self._namespace, *words, check=check)
+
+
+@pytest.fixture(scope="module")
+def namespace() -> Iterator[str]:
+    name = f"gc-sessions-{uuid.uuid4().hex[:8]}"
+    where.kubectl("create", "namespace", name)
+    yield name
+    where.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture
+def house(namespace: str, tmp_path: Path) -> Iterator[House]:
+    folder = tmp_path / "city" / ".gc"
+    folder.mkdir(parents=True)
+    house = House(namespace, folder)
+    yield house
+    house.close()
+
+
+def seen(provider: Provider) -> SessionState:
+    return provider.observe(timeout=LIMIT)[NAME]
+
+
+def ended(provider: Provider) -> Exited:
+    eventually(lambda: isinstance(seen(provider).life, Exited), within=20)
+    life = seen(provider).life
+    assert isinstance(life, Exited)
+    return life
+
+
+@pytest.mark.parametrize("what", ["kill-pane", "kill-window", "kill-session"])
+def test_a_person_who_closes_the_agents_terminal_ends_the_pod(house: House, what: str) -> None:
+    provider = house.start("sleep 600")
+
+    house.inside(*TMUX, what)
+
+    assert ended(provider).reason == "its terminal was closed"
+
+
+def test_an_agent_that_ends_where_processes_are_shared_ends_its_container(house: House) -> None:
+    provider = house.start("sleep 1; exit 3", shareProcessNamespace=True, containers=[SIDECAR])
+
+    assert ended(provider).code == 3
+
+
+def test_the_end_of_an_agent_is_no_end_of_what_runs_beside_it(house: House) -> None:
+    provider = house.start("sleep 600", shareProcessNamespace=True, containers=[SIDECAR])
+    house.inside("sh", "-c", "kill -TERM $(pgrep -of 'umask 077')", check=False)
+
+    assert ended(provider).code == 143
+    assert house.log("beside") == ""
