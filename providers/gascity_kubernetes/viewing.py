@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from gascity.core.observed import Alive, Standing
-from gascity.errors import SessionNotFound
+from gascity.errors import ProviderUnavailable, SessionNotFound
 from gascity.screens.screen import Screen
 from gascity.session import processes
 from gascity.session.tmux import screen
@@ -15,6 +15,7 @@ from gascity.session.tmux.problems import Lost
 from gascity_kubernetes import state
 from gascity_kubernetes.cluster import Cluster
 from gascity_kubernetes.podtmux import PodPane, PodTmux
+from gascity_kubernetes.problems import ApiSilent
 from gascity_kubernetes.state import Pod
 
 TOGETHER = 16  # pods that are looked into at once
@@ -59,24 +60,44 @@ def screens(
 def processes_alive(
     cluster: Cluster, wanted: Mapping[str, Sequence[str]], deadline: float
 ) -> Mapping[str, bool]:
-    """Tell of several sessions whether one of the wanted programs lives in them."""
+    """Tell of several sessions whether one of the wanted programs lives in them.
+
+    Those that cannot be asked are left out; raises ProviderUnavailable when none can be.
+    """
     pods = {state.session_of(pod): pod for pod in cluster.known(deadline) if runs(pod)}
 
-    def is_alive(name: str) -> bool:
-        return name in pods and has_program(cluster, pods[name], wanted[name], deadline)
+    def is_alive(name: str) -> bool | ProviderUnavailable:
+        try:
+            return name in pods and has_program(cluster, pods[name], wanted[name], deadline)
+        except ProviderUnavailable as problem:
+            return problem
 
     with ThreadPoolExecutor(TOGETHER) as pool:
-        return dict(zip(wanted, pool.map(is_alive, wanted), strict=True))
+        told = dict(zip(wanted, pool.map(is_alive, wanted), strict=True))
+    known = {name: said for name, said in told.items() if isinstance(said, bool)}
+    problems = [said for said in told.values() if not isinstance(said, bool)]
+    if problems and not known:
+        raise problems[0]
+    return known
 
 
 def has_program(cluster: Cluster, pod: Pod, wanted: Sequence[str], deadline: float) -> bool:
-    """Tell whether one of the names lives in the agent's process tree; no names: it runs."""
+    """Tell whether one of the names lives in the agent's process tree; no names: it runs.
+
+    Raises ProviderUnavailable when it cannot be asked: only the API's word that it ended counts.
+    """
     if not wanted:
         return True
-    try:
-        return processes.matches(wanted, cluster.pulse.programs(pod, deadline=deadline))
-    except (Lost, SessionNotFound):
-        return False
+    for may_repeat in (True, False):
+        try:
+            return processes.matches(wanted, cluster.pulse.programs(pod, deadline=deadline))
+        except (Lost, SessionNotFound) as problem:
+            if may_repeat:
+                continue  # with another hand
+            until = min(deadline, time.monotonic() + HEARD)
+            if isinstance(cluster.inside.end_of(pod, deadline=until), Alive):
+                raise ApiSilent(f"what runs in a pod is not known: {problem}") from problem
+    return False
 
 
 def do(cluster: Cluster, tmux: PodTmux, pane: PodPane, line: str, deadline: float) -> None:

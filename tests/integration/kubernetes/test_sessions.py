@@ -126,3 +126,12 @@ def test_the_end_of_an_agent_is_no_end_of_what_runs_beside_it(house: House) -> N
 
     assert ended(provider).code == 143
     assert house.log("beside") == ""
+
+
+def test_an_agent_is_not_dead_because_the_way_to_it_broke(house: House) -> None:
+    provider = house.start("exec sleep 600")
+    assert provider.process_alive(NAME, ["sleep"], timeout=LIMIT)
+
+    house.inside("pkill", "-KILL", "-xf", "/bin/sh")
+
+    assert provider.process_alive(NAME, ["sleep"], timeout=LIMIT)
