@@ -18,7 +18,7 @@ from gascity.session.tmux.problems import Lost
 from gascity.session.tmux.wire import Block
 from gascity_kubernetes import entry
 from gascity_kubernetes.problems import ApiSilent
-from gascity_kubernetes.streams import Stream, StreamEnded
+from gascity_kubernetes.streams import STDOUT, Stream, StreamEnded
 
 MOST = 64 * 1024 * 1024  # bytes of one answer; a shell that says more has gone mad
 
@@ -29,7 +29,7 @@ class HandLost(Lost):
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How a command ended, and what it printed."""
+    """How a command ended, and what it printed; its complaints only where it says `2>&1`."""
 
     status: int
     output: bytes
@@ -90,6 +90,10 @@ class Hand:
         done = self.run(script, deadline=deadline)
         return _blocks(done.output, token, len(lines))
 
+    def is_idle(self, since: float) -> bool:
+        """Tell whether it is of no more use, or nobody has used it since then."""
+        return self.is_lost or (self.used_at < since and not self._lock.locked())
+
     def close(self) -> None:
         """Let go. What runs in the pod is not touched."""
         self.is_lost = True
@@ -119,13 +123,16 @@ class Hand:
                 raise HandLost("the pod's shell does not stop talking")
 
     def _more(self, deadline: float) -> bytes:
-        try:
-            heard = self._stream.read(max(deadline - time.monotonic(), 0.001))
-        except TimeoutError as problem:
-            raise ApiSilent("the pod's shell did not answer in time") from problem
-        if heard is None:
-            raise HandLost("the pod's shell has ended")
-        return heard[1]
+        """Return more of the output; complaints come whenever they like, and are left out."""
+        while True:
+            try:
+                heard = self._stream.read(max(deadline - time.monotonic(), 0.001))
+            except TimeoutError as problem:
+                raise ApiSilent("the pod's shell did not answer in time") from problem
+            if heard is None:
+                raise HandLost("the pod's shell has ended")
+            if heard[0] == STDOUT:
+                return heard[1]
 
 
 def quote(text: str) -> str:

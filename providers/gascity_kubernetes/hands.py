@@ -34,6 +34,7 @@ class Hands:
         with self._lock:
             hand = self._hands.get(uid)
             if hand is not None and not hand.is_lost:
+                hand.used_at = time.monotonic()  # it is not let go before it is used
                 return hand
             turn = self._opening.setdefault(uid, threading.Lock())
         if not turn.acquire(timeout=max(deadline - time.monotonic(), 0.001)):
@@ -66,17 +67,20 @@ class Hands:
             raise SessionNotFound(f"pod {name} was replaced by another")
         return hand
 
-    def keep_only(self, uids: set[str]) -> None:
-        """Let go of the hands in pods that are no more, and of those that nobody used for long."""
+    def tidy(self) -> None:
+        """Let go of the hands that nobody used for long, as in pods that are no more.
+
+        Whether a pod is still there is not asked: one that begins may not be known yet.
+        """
         now = time.monotonic()
         with self._lock:
-            idle = {
-                uid
-                for uid, hand in self._hands.items()
-                if uid not in uids or hand.is_lost or now - hand.used_at > IDLE
-            }
+            idle = [uid for uid, hand in self._hands.items() if hand.is_idle(now - IDLE)]
             gone = [self._hands.pop(uid) for uid in idle]
-            self._opening = {uid: lock for uid, lock in self._opening.items() if uid in uids}
+            self._opening = {
+                uid: turn
+                for uid, turn in self._opening.items()
+                if uid in self._hands or turn.locked()
+            }
         for hand in gone:
             hand.close()
 

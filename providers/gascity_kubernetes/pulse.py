@@ -24,7 +24,7 @@ LIMIT = 5.0
 TOGETHER = 8  # pods that are asked at once
 _FIELDS = "#{window_activity}|#{session_attached}|#{pane_title}"
 _BEAT = (
-    f"tmux -u -S {entry.SOCKET} display-message -p -t {entry.PANE} '{_FIELDS}'; "
+    f"tmux -u -S {entry.SOCKET} display-message -p -t {entry.PANE} '{_FIELDS}' || echo; "
     f"cd {entry.HOME}/told && for one in {' '.join(entry.TOLD)}; do "
     '[ ! -f "$one" ] || { printf "%s " "$one"; cat "$one"; echo; }; done'
 )
@@ -126,7 +126,7 @@ class Pulse:
         old, self._beats = self._beats, beats
         for uid in self._programs.keys() - beats.keys():
             self._programs.pop(uid, None)
-        self._inside.hands.keep_only(set(living))
+        self._inside.hands.tidy()
         changed = any(self._ask_for_programs(pool, living))
         if changed or any(_is_news(old.get(uid), beat) for uid, beat in beats.items()):
             self._changed()

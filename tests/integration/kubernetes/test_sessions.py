@@ -51,10 +51,11 @@ class House:
         self._provider = Provider(CityContext("house", self._id, str(self._folder), settings))
         return self._provider
 
-    def start(self, command: str, *hints: StartupHints, **spec: object) -> Provider:
+    def start(self, command: str, hints: StartupHints | None = None, **spec: object) -> Provider:
         provider = self.provider(**spec)
         folder = str(self._folder.parent / "work")
-        provider.start(NAME, SessionConfig(command, folder, {}, *hints), timeout=LIMIT)
+        config = SessionConfig(command, folder, hints=hints or StartupHints())
+        provider.start(NAME, config, timeout=LIMIT)
         return provider
 
     def inside(self, *words: str, check: bool = True) -> str:
