@@ -18,13 +18,17 @@ from gascity.session.tmux.problems import Lost
 from gascity.session.tmux.wire import Block
 from gascity_kubernetes import entry
 from gascity_kubernetes.problems import ApiSilent
-from gascity_kubernetes.streams import STDOUT, Stream, StreamEnded
+from gascity_kubernetes.streams import FRAME, STDOUT, Stream, StreamEnded
 
 MOST = 64 * 1024 * 1024  # bytes of one answer; a shell that says more has gone mad
 
 
 class HandLost(Lost):
     """The shell went away before it answered: nobody knows what was done."""
+
+
+class NothingDone(HandLost):
+    """The shell was gone before it was told anything: another can do it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +105,17 @@ class Hand:
 
     def _run(self, script: str, deadline: float) -> Done:
         if self.is_lost:
-            raise HandLost("the pod's shell has ended")
+            raise NothingDone("the pod's shell has ended")
         self._count += 1
         fence = f"{self._fence}-{self._count}"
         whole = f"{{ {script}\n}} </dev/null\nprintf '\\n%s %s\\n' {fence} $?\n"
+        data = whole.encode("utf-8", "surrogateescape")
         try:
-            self._stream.write(whole.encode("utf-8", "surrogateescape"))
+            self._stream.write(data)
         except StreamEnded as problem:
-            raise HandLost(f"the pod's shell has ended: {problem}") from problem
+            # A message that broke off was not delivered; of several, some may have been.
+            lost = NothingDone if len(data) <= FRAME else HandLost
+            raise lost(f"the pod's shell has ended: {problem}") from problem
         end = b"\n" + fence.encode() + b" "
         found = bytearray(self._rest)
         looked = 0

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 from gascity.errors import SessionNotFound
 from gascity_kubernetes import entry, state
 from gascity_kubernetes.api import Api
-from gascity_kubernetes.hand import Hand
+from gascity_kubernetes.hand import Hand, NothingDone
 from gascity_kubernetes.problems import Absent, ApiRefused, ApiSilent
 from gascity_kubernetes.state import CONTAINER, Pod
 
+T = TypeVar("T")
 SHELL = "/bin/sh"
 IDLE = 60.0  # seconds for which a hand that nobody uses is kept
 
@@ -49,6 +52,18 @@ class Hands:
             return hand
         finally:
             turn.release()
+
+    def do(self, pod: Pod, work: Callable[[Hand], T], *, deadline: float) -> T:
+        """Have the hand in a pod do something, or a new one where it was gone already.
+
+        Nothing is done twice: raises HandLost when nobody knows what was done. Else as `of`.
+        """
+        while True:
+            try:
+                return work(self.of(pod, deadline=deadline))
+            except NothingDone:
+                if time.monotonic() >= deadline:
+                    raise
 
     def open(self, pod: Pod, *, deadline: float) -> Hand:
         """Return a new hand in a pod, which the caller keeps and closes; raises as `of` does."""

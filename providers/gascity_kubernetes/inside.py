@@ -93,7 +93,7 @@ class Inside:
         script = f"rm -f {path}"
         if value is not None:
             script = f"printf %s {quote(value)} >{path}.new && mv {path}.new {path}"
-        self.hand(pod, deadline=deadline).run(script, deadline=deadline)
+        self.hands.do(pod, lambda hand: hand.run(script, deadline=deadline), deadline=deadline)
 
     def end_of(self, pod: Pod, *, deadline: float) -> Life:
         """Return how a pod's agent ended, once the API knows it; what the API says till then."""

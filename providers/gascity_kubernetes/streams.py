@@ -28,7 +28,7 @@ from gascity_kubernetes.problems import ApiSilent
 
 STDIN, STDOUT, STDERR, STATUS, RESIZE = range(5)
 PROTOCOL = "v4.channel.k8s.io"
-_FRAME = 32 * 1024
+FRAME = 32 * 1024  # bytes that go in one message
 _PIECE = 1 << 16
 _STALLED = 30.0  # seconds without a byte taken, after which a write gives up
 _WAIT = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError)
@@ -87,8 +87,8 @@ class Stream:
         Raises StreamEnded when it has ended, ApiSilent when nothing is taken for long.
         """
         with self._turn:
-            for start in range(0, len(data), _FRAME):
-                self._send(bytes([STDIN]) + data[start : start + _FRAME])
+            for start in range(0, len(data), FRAME):
+                self._send(bytes([STDIN]) + data[start : start + FRAME])
 
     def resize(self, columns: int, rows: int) -> None:
         """Tell the program's terminal its size; raises as `write` does."""

@@ -15,8 +15,9 @@ from tests.unit.kubernetes.test_streams import Far
 
 from gascity_kubernetes import frames
 from gascity_kubernetes.api import Api
-from gascity_kubernetes.hand import HandLost
+from gascity_kubernetes.hand import Hand, HandLost
 from gascity_kubernetes.hands import IDLE, Hands
+from gascity_kubernetes.problems import ApiSilent
 from gascity_kubernetes.streams import STDERR, STDIN, STDOUT, Stream
 
 LIMIT = 20.0
@@ -145,3 +146,43 @@ def test_what_a_shell_complains_of_is_no_answer(node: Node, hands: Hands) -> Non
     done = hand.run("echo no such thing >&2; echo said", deadline=soon())
 
     assert done.text == "said\n"
+
+
+def say_here(hand: Hand) -> str:
+    return hand.run("echo here", deadline=soon()).text
+
+
+def test_a_hand_whose_shell_ended_is_replaced_before_it_is_told_anything(
+    node: Node, hands: Hands
+) -> None:
+    hand = hands.of(POD, deadline=soon())
+    node.opened[0].kill()
+    assert hand._stream.read(LIMIT) is None
+
+    assert hands.do(POD, say_here, deadline=soon()) == "here\n"
+
+
+def test_who_waits_for_a_hand_is_not_harmed_by_who_had_it(node: Node, hands: Hands) -> None:
+    hand = hands.of(POD, deadline=soon())
+    first = threading.Thread(target=give_up_waiting, args=[hand])
+    first.start()
+    while not hand._lock.locked():
+        time.sleep(0.001)
+
+    said = hands.do(POD, say_here, deadline=soon())
+    first.join()
+
+    assert said == "here\n"
+    assert len(node.opened) == 2
+
+
+def give_up_waiting(hand: Hand) -> None:
+    with pytest.raises(ApiSilent):
+        hand.run("sleep 5", deadline=time.monotonic() + 0.3)
+
+
+def test_what_may_have_been_done_is_not_done_again(node: Node, hands: Hands) -> None:
+    with pytest.raises(HandLost):
+        hands.do(POD, lambda hand: hand.run("kill -9 $$", deadline=soon()), deadline=soon())
+
+    assert len(node.opened) == 1
