@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 
-from gascity.errors import ProviderUnavailable
+from gascity.errors import ProviderError, ProviderUnavailable
 from gascity.screens.screen import Screen
 from gascity.session.provider import CityContext
 from gascity.session.tmux import screen
@@ -19,10 +19,11 @@ from gascity_kubernetes.listing import list_pods
 from gascity_kubernetes.manifest import City
 from gascity_kubernetes.pods import Pods
 from gascity_kubernetes.podtmux import PodPane, PodTmux
-from gascity_kubernetes.problems import Absent, ApiRefused
 from gascity_kubernetes.pulse import Pulse
 from gascity_kubernetes.settings import Settings
 from gascity_kubernetes.state import CONTAINER, Pod
+
+NODE = 5.0  # seconds for a node to tell what a pod had shown
 
 
 class Cluster:
@@ -76,16 +77,19 @@ class Cluster:
             return None
 
     def log(self, pod: Pod, deadline: float) -> str:
-        """Return all that the agent of a pod which ended had shown; its last words at least."""
+        """Return all that the agent of a pod which ended had shown; its last words at least.
+
+        Its node may be no more: it is given little time to answer, and need not.
+        """
         path = self.api.pod_path(str(pod["metadata"]["name"])) + "/log"
         try:
             said = self.api.request_text(
                 "GET",
                 path,
                 query={"container": CONTAINER},
-                timeout=max(deadline - time.monotonic(), 0.01),
+                timeout=max(min(deadline - time.monotonic(), NODE), 0.01),
             )
-        except (Absent, ApiRefused):
+        except ProviderError:
             said = ""
         lines = screen.trimmed(said.encode().split(b"\n"))
         return "\n".join(lines) if lines else state.last_words(pod)
