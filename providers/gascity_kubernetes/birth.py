@@ -16,6 +16,7 @@ from gascity.core.model import SessionConfig
 from gascity.errors import (
     ProviderUnavailable,
     SessionExists,
+    SessionNotFound,
     StartFailed,
     StartPending,
     StopTimedOut,
@@ -33,7 +34,7 @@ SHARE = 0.5  # of a start's time that may be spent waiting for the pod: the rest
 STUCK = 10.0  # seconds for a pod that lacks something; then whoever decides may decide otherwise
 QUOTA = "exceeded quota"
 MERGE = "application/merge-patch+json"
-SOON = 0.05
+SOON, LATER = 0.05, 1.0
 Check = Callable[[Pod | None], bool]
 
 
@@ -193,19 +194,23 @@ class Births:
 
     def _await_first_process(self, pod: Pod, session: str, until: float) -> None:
         asked = f"[ -e {entry.WAITING} ]"
+        pause = SOON
         while True:
             try:
                 if self._hands.of(pod, deadline=until).run(asked, deadline=until).status == 0:
                     return
-            except ProviderUnavailable:
+            except (ProviderUnavailable, SessionNotFound):  # or it is not known yet by its token
                 now = self.pod_of(session, until)
-                if now is not None and state.is_over(now):
+                if now is None or state.uid(now) != state.uid(pod):
+                    raise StartFailed(f"session {session} was stopped while it started") from None
+                if state.is_over(now):
                     raise self._failed(now, session) from None
                 if time.monotonic() >= until:
                     raise
             if time.monotonic() >= until:
                 raise ApiSilent(f"the first process of the pod of {session} is not up")
-            time.sleep(SOON)  # nothing tells when a process has made a file
+            time.sleep(pause)  # nothing tells when a process has made a file
+            pause = min(pause * 2, LATER)
 
     def _failed(self, pod: Pod, session: str) -> StartFailed:
         said = state.session_state(pod, time.time()).life
