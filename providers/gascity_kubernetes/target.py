@@ -153,8 +153,7 @@ class PodTarget:
         self._provider.set_meta(self._name, key, value, timeout=timeout)
 
     def discard(self, *, timeout: float) -> None:
-        """End it."""
-        self._provider.stop(self._name, grace=0.0, timeout=timeout)
+        """Leave it: the provider removes the pod of every start that fails."""
 
     def _hand(self, timeout: float) -> Hand:
         return self._inside.hand(self._pod, deadline=time.monotonic() + timeout)

@@ -12,6 +12,7 @@ from tests.cluster import where
 
 from gascity.core.model import SessionConfig, StartupHints
 from gascity.core.observed import Exited, SessionState
+from gascity.errors import NotLeading, StartFailed
 from gascity.session.provider import CityContext
 from gascity.testing.eventually import eventually
 from gascity_kubernetes import Provider, entry, names
@@ -19,6 +20,7 @@ from gascity_kubernetes import Provider, entry, names
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(300)]
 
 LIMIT = 90.0
+MANY = 1000
 NAME = "one"
 TMUX = ("tmux", "-S", entry.SOCKET)
 SIDECAR = {
@@ -37,6 +39,7 @@ class House:
         self._folder = folder
         self._id = uuid.uuid4().hex
         self._provider: Provider | None = None
+        self._left = MANY
 
     def provider(self, **spec: object) -> Provider:
         """Return the provider, for pods with this in their template."""
@@ -48,8 +51,13 @@ class House:
             "kubeconfig": where.kubeconfig(),
             "pod_template": str(template),
         }
-        self._provider = Provider(CityContext("house", self._id, str(self._folder), settings))
+        city = CityContext("house", self._id, str(self._folder), settings, fence=self._fence)
+        self._provider = Provider(city)
         return self._provider
+
+    def refuse_writes_after(self, count: int) -> None:
+        """Let so many changes through, and no more."""
+        self._left = count
 
     def start(self, command: str, hints: StartupHints | None = None, **spec: object) -> Provider:
         provider = self.provider(**spec)
@@ -65,7 +73,13 @@ class House:
     def log(self, container: str) -> str:
         return self._kubectl("logs", self._pod, "-c", container)
 
+    def _fence(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise NotLeading("another leads")
+
     def close(self) -> None:
+        self._left = MANY
         if self._provider is not None:
             self._provider.stop(NAME, grace=0.0, timeout=LIMIT)
             self._provider.close()
@@ -136,3 +150,27 @@ def test_an_agent_is_not_dead_because_the_way_to_it_broke(house: House) -> None:
     house.inside("pkill", "-KILL", "-xf", "/bin/sh")
 
     assert provider.process_alive(NAME, ["sleep"], timeout=LIMIT)
+
+
+def test_a_start_that_failed_tells_why_though_its_pod_stays(house: House) -> None:
+    house.refuse_writes_after(2)  # its pod, and that its agent was started
+
+    with pytest.raises(StartFailed, match=r"session_setup.*not for you.*another leads"):
+        house.start("sleep 600", StartupHints(session_setup=("echo not for you; exit 4",)))
+
+
+def test_a_pod_that_is_slow_to_begin_is_waited_for(house: House, tmp_path: Path) -> None:
+    slow = tmp_path / "slow" / "tmux"
+    slow.parent.mkdir()
+    slow.write_text('#!/bin/sh\nsleep 1\nexec /usr/bin/tmux "$@"\n')
+    slow.chmod(0o755)
+    agent = {
+        "name": "agent",
+        "env": [{"name": "PATH", "value": "/slow:/usr/bin:/bin"}],
+        "volumeMounts": [{"name": "slow", "mountPath": "/slow"}],
+    }
+    volume = {"name": "slow", "hostPath": {"path": str(slow.parent)}}
+
+    provider = house.start("sleep 600", containers=[agent], volumes=[volume])
+
+    assert provider.is_running(NAME, timeout=LIMIT)
