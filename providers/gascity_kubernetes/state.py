@@ -104,7 +104,7 @@ def session_state(pod: Pod, now: float) -> SessionState:
     return SessionState(
         name=session_of(pod),
         life=life,
-        created=_time(pod["metadata"].get("creationTimestamp")),
+        created=_began(pod),
         meta=meta(pod),
         standing=standing,
         condition=condition,
@@ -139,6 +139,17 @@ def why_pending(pod: Pod) -> str:
 def is_stuck(pod: Pod) -> bool:
     """Tell whether a pod that has not begun lacks something that may never come."""
     return not is_reachable(pod) and not why_pending(pod).startswith(_MAKING)
+
+
+def _began(pod: Pod) -> float | None:
+    """Return when the agent was started, by the clock of who did it; else when the pod was made.
+
+    A pod may wait for its node and its image for long, and the clock of the API may be another.
+    """
+    try:
+        return float(_annotations(pod).get(names.STAGED, ""))
+    except ValueError:
+        return _time(pod["metadata"].get("creationTimestamp"))
 
 
 def _standing(pod: Pod, now: float) -> tuple[Life, Standing, str]:

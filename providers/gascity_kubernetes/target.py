@@ -122,7 +122,8 @@ class PodTarget:
             raise StartFailed(f"session {self._name}: tmux refused it: {blocks[0].text}")
         with contextlib.suppress(Lost):  # it may have ended already
             hand.run(f": >{entry.BEGUN}", deadline=deadline)
-        self._inside.mark(self._pod, {names.STAGED: "yes"}, timeout=timeout)
+        began = f"{time.time():.3f}"
+        self._inside.mark(self._pod, {names.STAGED: began}, timeout=timeout)
 
     def life(self, *, timeout: float) -> Life:
         """Tell whether its program runs: tmux knows it before the API does."""

@@ -404,3 +404,16 @@ def test_no_question_changes_a_pod() -> None:
         state.last_words(found)
 
     assert pods == before
+
+
+def test_a_session_is_as_old_as_its_agent() -> None:
+    found = pod(RUNNING, annotations={**STAGED, "gascity.dev/staged": "1700000000.5"})
+
+    assert state.session_state(found, 0.0).created == 1700000000.5
+
+
+def test_a_session_whose_agent_has_not_begun_is_as_old_as_its_pod() -> None:
+    found = pod(RUNNING, annotations=ANNOTATIONS)
+    found["metadata"]["creationTimestamp"] = "2026-03-01T15:04:05Z"
+
+    assert state.session_state(found, 0.0).created == 1772377445.0
