@@ -111,7 +111,7 @@ class Hand:
         whole = f"{{ {script}\n}} </dev/null\nprintf '\\n%s %s\\n' {fence} $?\n"
         data = whole.encode("utf-8", "surrogateescape")
         try:
-            self._stream.write(data)
+            self._stream.write(data, deadline=deadline)
         except StreamEnded as problem:
             # A message that broke off was not delivered; of several, some may have been.
             lost = NothingDone if len(data) <= FRAME else HandLost

@@ -69,7 +69,7 @@ class Inside:
             said = b""
             try:
                 for piece in staging.pieces(archive):
-                    stream.write(piece)
+                    stream.write(piece, deadline=deadline)
                 while (heard := stream.read(max(deadline - time.monotonic(), 0.01))) is not None:
                     said += heard[1]
             except StreamEnded:

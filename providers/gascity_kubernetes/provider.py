@@ -130,6 +130,7 @@ class Provider(SessionProvider):
                     hold=partial(session_lock, self.context.state_dir, name),
                     greet=partial(self._nudge, inside=True),
                     city=cluster.city,
+                    deadline=deadline,
                 )
                 try:
                     bring_up(name, config, target, timeout=deadline - time.monotonic())
@@ -288,11 +289,13 @@ class Provider(SessionProvider):
 
     def copy_to(self, name: str, src: str, rel_dst: str, *, timeout: float) -> None:
         """Copy a file or folder into the session's work folder, over what is there."""
-        pod = self._pod(name, time.monotonic() + timeout)
+        deadline = time.monotonic() + timeout
+        pod = self._pod(name, deadline)
         if pod is None or not viewing.runs(pod) or not os.path.exists(src):
             return
+        left = deadline - time.monotonic()
         try:
-            self._cluster.inside.place(pod, src, rel_dst, overwrite=True, timeout=timeout)
+            self._cluster.inside.place(pod, src, rel_dst, overwrite=True, timeout=left)
         except OSError as problem:
             raise ProviderError(f"{src} was not copied to session {name}: {problem}") from problem
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import select
 import socket
@@ -81,20 +82,21 @@ class Stream:
                 raise TimeoutError
             self._wait(select.POLLIN, left)
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes, *, deadline: float = math.inf) -> None:
         """Hand data of any size to the program's input.
 
-        Raises StreamEnded when it has ended, ApiSilent when nothing is taken for long.
+        Raises StreamEnded when it has ended, ApiSilent when nothing is taken for long, or not all
+        of it in time. Then a message may be half sent: the stream is of no more use.
         """
         with self._turn:
             for start in range(0, len(data), FRAME):
-                self._send(bytes([STDIN]) + data[start : start + FRAME])
+                self._send(bytes([STDIN]) + data[start : start + FRAME], deadline)
 
     def resize(self, columns: int, rows: int) -> None:
         """Tell the program's terminal its size; raises as `write` does."""
         size = json.dumps({"Width": columns, "Height": rows}).encode()
         with self._turn:
-            self._send(bytes([RESIZE]) + size)
+            self._send(bytes([RESIZE]) + size, math.inf)
 
     def close(self) -> None:
         """End it, from any thread; whoever reads is told that it ended."""
@@ -109,10 +111,10 @@ class Stream:
                 self._socket.shutdown(socket.SHUT_RDWR)  # wakes everybody who waits
             self._release()
 
-    def _send(self, message: bytes) -> None:
-        self._push(frames.pack(frames.BINARY, message, os.urandom(4)))
+    def _send(self, message: bytes, deadline: float) -> None:
+        self._push(frames.pack(frames.BINARY, message, os.urandom(4)), deadline)
         while self._owed:
-            self._push(self._owed.popleft())
+            self._push(self._owed.popleft(), deadline)
 
     def _pay(self) -> None:
         """Answer the pings that came, unless somebody writes, who will do it."""
@@ -120,16 +122,18 @@ class Stream:
             return
         try:
             while self._owed:
-                self._push(self._owed.popleft())
+                self._push(self._owed.popleft(), math.inf)
         except StreamEnded:
             pass  # whoever reads is told in his own way
         finally:
             self._turn.release()
 
-    def _push(self, data: bytes) -> None:
+    def _push(self, data: bytes, deadline: float) -> None:
         left = memoryview(data)
         moved = time.monotonic()
         while left:
+            if time.monotonic() >= deadline:
+                raise ApiSilent(f"the Kubernetes API at {self._where} did not take it all in time")
             with self._io:
                 took = self._take()
                 if self._ended:
@@ -151,7 +155,8 @@ class Stream:
                     f"the Kubernetes API at {self._where} takes nothing since {_STALLED:g} s"
                 )
             else:
-                self._wait(select.POLLIN | select.POLLOUT, _STALLED)
+                patience = min(_STALLED, deadline - time.monotonic())
+                self._wait(select.POLLIN | select.POLLOUT, patience)
 
     def _wait(self, events: int, seconds: float | None) -> None:
         """Wait until the socket is ready, or the stream was closed."""

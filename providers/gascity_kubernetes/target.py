@@ -50,6 +50,7 @@ class PodTarget:
         hold: Hold,
         greet: Callable[..., Receipt],
         city: manifest.City,
+        deadline: float,
     ) -> None:
         self._provider = provider
         self._name = name
@@ -58,6 +59,7 @@ class PodTarget:
         self._inside = inside
         self._settings = settings
         self._greet = greet
+        self._deadline = deadline
         self._work_dir = state.work_dir(pod)
         self._env = manifest.environment(config.env, city.path, manifest.place_of(city, settings))
         find = partial(provider.terminal, name)
@@ -75,7 +77,8 @@ class PodTarget:
     def place(self, src: str, rel_dst: str, *, overwrite: bool) -> None:
         """Copy into the work folder; raises OSError when there is no such source."""
         os.stat(src)
-        self._inside.place(self._pod, src, rel_dst, overwrite=overwrite, timeout=600.0)
+        left = max(self._deadline - time.monotonic(), 0.01)
+        self._inside.place(self._pod, src, rel_dst, overwrite=overwrite, timeout=left)
 
     def run(self, command_: str, *, timeout: float) -> Ran:
         """Run a command in a shell of its own, in the work folder, with the agent's environment."""
