@@ -65,8 +65,10 @@ nap() { sleep "$1" & nap=$!; wait "$nap"; kill "$nap" 2>/dev/null; }
 mux() { tmux -u -S @SOCKET@ "$@" 2>/dev/null; }
 pane() { mux display-message -p -t @PANE@ "$1"; }
 command -v tmux >/dev/null || { say "there is no tmux in its image"; exit 127; }
-cat >"$d/bin/gc" <<'SHIM'
+# A bash may need a file for this, and the root of the pod may be read-only.
+(TMPDIR=$d; cat >"$d/bin/gc" <<'SHIM'
 @SHIM@SHIM
+)
 chmod 755 "$d/bin/gc"
 term=screen-256color
 for one in /usr/share/terminfo /lib/terminfo /etc/terminfo /usr/lib/terminfo; do

@@ -90,7 +90,9 @@ class Hand:
         text = "\n".join([*asked, ""])
         mux = f'"$mux" -u -S {entry.SOCKET} source-file - 2>&1'
         given = "" if path is None else f"PATH={path} "
-        script = f"mux=$(command -v tmux)\n{given}{mux} <<'{token}'\n{text}{token}"
+        # A bash writes what is long into a file: where only memory is, which can be written to.
+        begin = f"mux=$(command -v tmux)\nTMPDIR={entry.HOME}\n"
+        script = f"{begin}{given}{mux} <<'{token}'\n{text}{token}"
         done = self.run(script, deadline=deadline)
         return _blocks(done.output, token, len(lines))
 
