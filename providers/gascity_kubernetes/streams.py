@@ -32,6 +32,7 @@ PROTOCOL = "v4.channel.k8s.io"
 FRAME = 32 * 1024  # bytes that go in one message
 _PIECE = 1 << 16
 _STALLED = 30.0  # seconds without a byte taken, after which a write gives up
+_LINGERS = 1.0  # seconds; not every cluster closes the connection of a program that was written to
 _WAIT = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError)
 
 
@@ -60,6 +61,7 @@ class Stream:
         self._owed: deque[bytes] = deque()  # answers to pings
         self._waiting = 0
         self._closed = False
+        self._left_open = math.inf  # until when more may come of a program that has ended
 
     def read(self, timeout: float | None) -> tuple[int, bytes] | None:
         """Return the next of the output, as (1 stdout or 2 stderr, data); None when it ended.
@@ -77,10 +79,13 @@ class Stream:
             self._pay()
             if took:
                 continue
-            left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left <= 0:
+            now = time.monotonic()
+            if now >= self._left_open:
+                return None
+            if deadline is not None and now >= deadline:
                 raise TimeoutError
-            self._wait(select.POLLIN, left)
+            until = min(self._left_open, math.inf if deadline is None else deadline)
+            self._wait(select.POLLIN, None if until == math.inf else until - now)
 
     def write(self, data: bytes, *, deadline: float = math.inf) -> None:
         """Hand data of any size to the program's input.
@@ -136,7 +141,7 @@ class Stream:
                 raise ApiSilent(f"the Kubernetes API at {self._where} did not take it all in time")
             with self._io:
                 took = self._take()
-                if self._ended:
+                if self._ended or self._left_open < math.inf:
                     raise StreamEnded(self.failure or "the program in the pod has ended")
                 try:
                     sent = self._socket.send(left)
@@ -203,6 +208,7 @@ class Stream:
             channel, data = payload[0], payload[1:]
             if channel == STATUS:
                 self.status, self.failure = read_status(data)
+                self._left_open = time.monotonic() + _LINGERS
             elif data:  # an empty message only says that the channel is there
                 self._inbox.append((channel, data))
 

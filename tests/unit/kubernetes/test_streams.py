@@ -161,6 +161,20 @@ def test_ten_megabytes_come_back_though_nobody_reads_meanwhile(ends: tuple[Strea
     echo.join(LIMIT)
 
 
+def test_a_program_that_ended_is_not_waited_for_though_its_connection_stays(
+    ends: tuple[Stream, Far],
+) -> None:
+    stream, far = ends
+    far.say(2, b"no room")
+    far.say(3, b'{"status": "Success"}')
+
+    with pytest.raises(StreamEnded):
+        stream.write(bytes(10_000_000))
+    assert stream.read(LIMIT) == (2, b"no room")
+    assert stream.read(LIMIT) is None
+    assert stream.status == 0
+
+
 def test_a_write_that_nobody_takes_ends_in_time(ends: tuple[Stream, Far]) -> None:
     began = time.monotonic()
 
