@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -63,17 +64,17 @@ class Inside:
         archive, size, name = staging.pack(src)
         with archive:
             words = staging.unpack_words(work, rel_dst, name, size, overwrite=overwrite)
+            left = max(deadline - time.monotonic(), 0.01)
             stream = self.api.open_stream(
-                str(pod["metadata"]["name"]), CONTAINER, words, stdin=True, timeout=timeout
+                str(pod["metadata"]["name"]), CONTAINER, words, stdin=True, timeout=left
             )
             said = b""
             try:
-                for piece in staging.pieces(archive):
-                    stream.write(piece, deadline=deadline)
+                with contextlib.suppress(StreamEnded):  # what it says, and its status, tell why
+                    for piece in staging.pieces(archive):
+                        stream.write(piece, deadline=deadline)
                 while (heard := stream.read(max(deadline - time.monotonic(), 0.01))) is not None:
                     said += heard[1]
-            except StreamEnded:
-                pass  # its status tells
             except TimeoutError as problem:
                 raise ProviderError(f"{src} was not copied in time") from problem
             finally:

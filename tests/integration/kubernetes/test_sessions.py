@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from tests.cluster import where
 
 from gascity.core.model import SessionConfig, StartupHints
 from gascity.core.observed import Exited, SessionState
-from gascity.errors import NotLeading, StartFailed
+from gascity.errors import NotLeading, ProviderError, StartFailed
 from gascity.session.provider import CityContext
 from gascity.testing.eventually import eventually
 from gascity_kubernetes import Provider, entry, names
@@ -59,10 +59,16 @@ class House:
         """Let so many changes through, and no more."""
         self._left = count
 
-    def start(self, command: str, hints: StartupHints | None = None, **spec: object) -> Provider:
+    def start(
+        self,
+        command: str,
+        hints: StartupHints | None = None,
+        env: Mapping[str, str] | None = None,
+        **spec: object,
+    ) -> Provider:
         provider = self.provider(**spec)
         folder = str(self._folder.parent / "work")
-        config = SessionConfig(command, folder, hints=hints or StartupHints())
+        config = SessionConfig(command, folder, env or {}, hints or StartupHints())
         provider.start(NAME, config, timeout=LIMIT)
         return provider
 
@@ -174,3 +180,49 @@ def test_a_pod_that_is_slow_to_begin_is_waited_for(house: House, tmp_path: Path)
     provider = house.start("sleep 600", containers=[agent], volumes=[volume])
 
     assert provider.is_running(NAME, timeout=LIMIT)
+
+
+NOBODY = {"runAsUser": 1000, "runAsGroup": 1000, "runAsNonRoot": True}
+
+
+def test_a_folder_that_is_read_only_reaches_a_pod_that_is_not_root(
+    house: House, tmp_path: Path
+) -> None:
+    kept = tmp_path / "overlay" / "kept"
+    kept.mkdir(parents=True)
+    (kept / "note").write_text("hello")
+    kept.chmod(0o555)
+    hints = StartupHints(overlay_dir=str(kept.parent))
+
+    house.start("sleep 600", hints, securityContext=NOBODY)
+
+    assert house.inside("cat", "/workspace/work/kept/note") == "hello"
+
+
+def test_a_copy_that_breaks_off_tells_what_the_pod_said(house: House, tmp_path: Path) -> None:
+    provider = house.start("sleep 600", securityContext=NOBODY)
+    house.inside("chmod", "555", "/workspace/work")
+    large = tmp_path / "large"
+    large.write_bytes(bytes(30_000_000))
+
+    with pytest.raises(ProviderError, match=r"(?i)permission denied"):
+        provider.copy_to(NAME, str(large), "", timeout=LIMIT)
+
+
+def test_a_bash_for_a_shell_and_a_root_that_is_read_only(house: House, tmp_path: Path) -> None:
+    shell = tmp_path / "sh"
+    shell.write_text('#!/bin/bash\nexec /bin/bash --posix "$@"\n')
+    shell.chmod(0o755)
+    agent = {
+        "name": "agent",
+        "securityContext": {"readOnlyRootFilesystem": True},
+        "volumeMounts": [{"name": "sh", "mountPath": "/bin/sh"}],
+    }
+    volume = {"name": "sh", "hostPath": {"path": str(shell), "type": "File"}}
+    long = {"LONG": "x" * 100_000}
+
+    provider = house.start(
+        "echo ${#LONG}; sleep 600", None, long, containers=[agent], volumes=[volume]
+    )
+
+    assert eventually(lambda: provider.peek(NAME, 5, timeout=LIMIT)) == "100000"

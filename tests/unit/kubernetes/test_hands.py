@@ -7,7 +7,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, cast
 
 import pytest
@@ -31,6 +31,7 @@ class Node:
         self.opened: list[subprocess.Popen[bytes]] = []
         self.before = b""
         self._ends: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
 
     def open_stream(
         self, pod: str, container: str, argv: Sequence[str], *, stdin: bool, timeout: float
@@ -44,21 +45,27 @@ class Node:
         self.opened.append(program)
         if self.before:
             far.say(STDERR, self.before)
-        threading.Thread(target=self._write, args=[far, program], daemon=True).start()
-        for channel, said in ((STDOUT, program.stdout), (STDERR, program.stderr)):
-            threading.Thread(target=self._read, args=[far, channel, said], daemon=True).start()
+        self._begin(self._write, far, program)
+        self._begin(self._read, far, STDOUT, program.stdout)
+        self._begin(self._read, far, STDERR, program.stderr)
         return Stream(near, "https://here")
 
     def close(self) -> None:
         for program in self.opened:
             program.kill()
-            program.communicate()
+            program.wait()
+        for thread in self._threads:
+            thread.join(LIMIT)
         for end in self._ends:
             end.close()
 
+    def _begin(self, work: Callable[..., None], *about: object) -> None:
+        self._threads.append(threading.Thread(target=work, args=about, daemon=True))
+        self._threads[-1].start()
+
     def _write(self, far: Far, program: subprocess.Popen[bytes]) -> None:
         assert program.stdin is not None
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError), program.stdin:
             while heard := far.hear():
                 for opcode, payload in heard:
                     if opcode == frames.BINARY and payload[0] == STDIN:
@@ -66,7 +73,7 @@ class Node:
         program.kill()
 
     def _read(self, far: Far, channel: int, pipe: IO[bytes]) -> None:
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError), pipe:
             while data := pipe.read(1 << 16):
                 far.say(channel, data)
             far.socket.shutdown(socket.SHUT_RDWR)
@@ -178,7 +185,7 @@ def test_who_waits_for_a_hand_is_not_harmed_by_who_had_it(node: Node, hands: Han
 
 def give_up_waiting(hand: Hand) -> None:
     with pytest.raises(ApiSilent):
-        hand.run("sleep 5", deadline=time.monotonic() + 0.3)
+        hand.run("sleep 1", deadline=time.monotonic() + 0.3)
 
 
 def test_what_may_have_been_done_is_not_done_again(node: Node, hands: Hands) -> None:
