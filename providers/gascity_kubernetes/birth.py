@@ -33,6 +33,7 @@ from gascity_kubernetes.state import Pod
 SHARE = 0.5  # of a start's time that may be spent waiting for the pod: the rest is for the agent
 STUCK = 10.0  # seconds for a pod that lacks something; then whoever decides may decide otherwise
 QUOTA = "exceeded quota"
+INVALID = 422
 MERGE = "application/merge-patch+json"
 SOON, LATER = 0.05, 1.0
 Check = Callable[[Pod | None], bool]
@@ -121,6 +122,10 @@ class Births:
             )
         except (Absent, Taken):
             return None
+        except ApiRefused as problem:
+            if problem.status == INVALID and "metadata.uid" in problem.message:
+                return None  # so it says that another pod has the name by now
+            raise
         self._pods.put(changed)
         return changed
 
