@@ -31,17 +31,19 @@ def runs(pod: Pod) -> bool:
 
 def peek(cluster: Cluster, name: str, lines: int, deadline: float, *, colours: bool) -> str:
     """Return the last lines a session showed; of one that ended, what its pod kept."""
+    patience = ENDING
     while (pod := cluster.births.pod_of(name, deadline)) is not None:
         if state.is_over(pod):
             return last(cluster.log(pod, deadline), lines)
         if not state.is_staged(pod):
             return ""  # nothing of it has begun yet
         try:
-            soon = min(deadline, time.monotonic() + ENDING)
+            soon = min(deadline, time.monotonic() + patience)
             return screen.peek(cluster.tmux(), name, lines, soon, colours=colours)
-        except (Lost, SessionNotFound):  # it ends, and the API has not heard of it
+        except (ApiSilent, Lost, SessionNotFound):  # it ends unheard of by the API, or is slow
             if time.monotonic() >= deadline:
                 raise
+        patience *= 2
         time.sleep(0.05)  # nothing tells when it has
     raise SessionNotFound(f"there is no session {name}")
 
