@@ -52,13 +52,22 @@ class Cluster:
     def known(self, deadline: float) -> Iterable[Pod]:
         """Return the city's pods: what the watch told, or one list where nobody watches."""
         if self._is_followed:
-            return self.pods.all(deadline=deadline).values()
+            return self._ours(self.pods.all(deadline=deadline).values())
         return self.listed(deadline)
 
     def listed(self, deadline: float) -> Iterable[Pod]:
         """Return the city's pods as the API lists them at this moment."""
         found, _ = list_pods(self.api, {"labelSelector": self._selector}, deadline)
-        return found.values()
+        return self._ours(found.values())
+
+    def _ours(self, pods: Iterable[Pod]) -> list[Pod]:
+        """Return those that carry a session, and not a copy that somebody made of one."""
+        return [
+            pod
+            for pod in pods
+            if state.owner(pod) == self.city.id
+            and pod["metadata"]["name"] == names.pod_name(self.city.id, state.session_of(pod))
+        ]
 
     def tmux(self) -> PodTmux:
         """Return what reaches the tmux of one pod, whichever is looked for."""

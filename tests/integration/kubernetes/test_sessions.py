@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,7 +13,7 @@ import yaml
 from tests.cluster import where
 
 from gascity.core.model import SessionConfig, StartupHints
-from gascity.core.observed import Exited, SessionState
+from gascity.core.observed import Exited, SessionState, Standing
 from gascity.errors import NotLeading, ProviderError, StartFailed
 from gascity.session.provider import CityContext
 from gascity.testing.eventually import eventually
@@ -78,6 +80,17 @@ class House:
 
     def log(self, container: str) -> str:
         return self._kubectl("logs", self._pod, "-c", container)
+
+    def copy_pod(self) -> None:
+        """Make a second pod like the session's, as a person who looks for a fault does."""
+        pod = json.loads(self._kubectl("get", "pod", self._pod, "-o", "json"))
+        pod["metadata"] = {
+            "name": f"zz-{self._pod}"[:60],
+            "labels": pod["metadata"]["labels"],
+            "annotations": pod["metadata"]["annotations"],
+        }
+        pod["spec"]["containers"][0]["command"] = ["true"]
+        where.kubectl("-n", self._namespace, "apply", "-f", "-", stdin=json.dumps(pod))
 
     def _fence(self) -> None:
         self._left -= 1
@@ -226,3 +239,33 @@ def test_a_bash_for_a_shell_and_a_root_that_is_read_only(house: House, tmp_path:
     )
 
     assert eventually(lambda: provider.peek(NAME, 5, timeout=LIMIT)) == "100000"
+
+
+def test_a_shell_that_hangs_is_replaced_while_there_is_time_to_look(house: House) -> None:
+    provider = house.start("echo here; sleep 600")
+    assert eventually(lambda: provider.peek(NAME, 5, timeout=LIMIT)) == "here"
+
+    house.inside("pkill", "-STOP", "-xf", "/bin/sh")
+
+    assert provider.peek(NAME, 5, timeout=LIMIT) == "here"
+
+
+def test_what_is_meant_for_a_pod_that_was_replaced_changes_nothing(house: House) -> None:
+    provider = house.start("sleep 600")
+    births = provider._cluster.births
+    found = births.pod_of(NAME, time.monotonic() + LIMIT)
+    assert found is not None
+    other = {"metadata": {**found["metadata"], "uid": str(uuid.uuid4())}}
+
+    assert births.patch(other, {"meta.gascity.dev/KEY": "value"}, timeout=LIMIT) is None
+    assert provider.get_meta(NAME, "KEY", timeout=LIMIT) is None
+
+
+def test_a_copy_of_a_pod_is_no_session(house: House) -> None:
+    provider = house.start("sleep 600")
+
+    house.copy_pod()
+
+    assert list(provider.observe(timeout=LIMIT)) == [NAME]
+    assert seen(provider).standing is Standing.UP
+    assert provider.list_running("", timeout=LIMIT) == [NAME]
