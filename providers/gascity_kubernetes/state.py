@@ -161,7 +161,7 @@ def _standing(pod: Pod, now: float) -> tuple[Life, Standing, str]:
         due = _time(pod["metadata"]["deletionTimestamp"])
         if node and due is not None and now - due > OVERDUE:
             return Alive(), Standing.LOST, f"its pod cannot be deleted: node {node} does not answer"
-        return Alive(), Standing.ENDING, "its pod is being deleted"
+        return Alive(), Standing.ENDING, _sentence("its pod is being deleted", _disruption(pod))
     if status.get("phase") == "Unknown" or status.get("reason") == "NodeLost":
         return Alive(), Standing.LOST, f"node {node} does not answer"
     if not is_reachable(pod):
@@ -206,12 +206,22 @@ def _reason(pod: Pod, terminated: Mapping[str, Any]) -> str:
     word = str(status.get("reason", ""))
     if word:
         return _sentence(_PLAIN.get(word, word), str(status.get("message", "")))
+    if told := _disruption(pod):
+        return _sentence("", told)
     word = str(terminated.get("reason", ""))
     if word in ("", "Error", "Completed"):
         return ""
     if word in _PLAIN:
         return _PLAIN[word]
     return _sentence(word, str(terminated.get("message", "")).partition("\n")[0])
+
+
+def _disruption(pod: Pod) -> str:
+    """Return why something other than us ends a pod, as newer clusters tell: a drain, a taint."""
+    for condition in pod.get("status", {}).get("conditions", ()):
+        if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
+            return str(condition.get("message") or condition.get("reason", ""))
+    return ""
 
 
 def _why_not_begun(pod: Pod) -> str:
