@@ -34,8 +34,9 @@ SHARE = 0.5  # of a start's time that may be spent waiting for the pod: the rest
 STUCK = 10.0  # seconds for a pod that lacks something; then whoever decides may decide otherwise
 REHEARSAL = 10.0  # seconds to ask whether a pod would be taken
 QUOTA = "exceeded quota"
+INVALID = 422
 MERGE = "application/merge-patch+json"
-SOON = 0.05
+SOON, LATER = 0.05, 1.0
 Check = Callable[[Pod | None], bool]
 
 
@@ -133,6 +134,10 @@ class Births:
             )
         except (Absent, Taken):
             return None
+        except ApiRefused as problem:
+            if problem.status == INVALID and "metadata.uid" in problem.message:
+                return None  # so it says that another pod has the name by now
+            raise
         self._pods.put(changed)
         return changed
 
@@ -220,6 +225,7 @@ class Births:
         pod of the same name that was deleted before.
         """
         asked = f"[ -e {entry.WAITING} ]"
+        pause = SOON
         while True:
             try:
                 if self._hands.of(pod, deadline=until).run(asked, deadline=until).status == 0:
@@ -234,7 +240,8 @@ class Births:
                     raise
             if time.monotonic() >= until:
                 raise ApiSilent(f"the first process of the pod of {session} is not up")
-            time.sleep(SOON)  # nothing tells when a process has made a file
+            time.sleep(pause)  # nothing tells when a process has made a file
+            pause = min(pause * 2, LATER)
 
     def _failed(self, pod: Pod, session: str) -> StartFailed:
         said = state.session_state(pod, time.time()).life

@@ -12,6 +12,7 @@ from functools import partial
 from gascity.core.model import SessionConfig
 from gascity.core.observed import BACKEND, SessionState
 from gascity.errors import (
+    GascityError,
     ProviderError,
     SessionExists,
     SessionNotFound,
@@ -33,9 +34,6 @@ from gascity_kubernetes.settings import Settings
 from gascity_kubernetes.state import Pod
 from gascity_kubernetes.watching import PodWatch
 
-TOGETHER = 16  # pods that are looked into at once
-ENDING = 1.0  # seconds for what a dying pod is asked
-HEARD = 3.0  # seconds for the API to hear of an end
 DISCARD = 10.0  # seconds to remove the pod of a start that failed
 
 
@@ -133,11 +131,12 @@ class Provider(SessionProvider):
                     hold=partial(session_lock, self.context.state_dir, name),
                     greet=partial(self._nudge, inside=True),
                     city=cluster.city,
+                    deadline=deadline,
                 )
                 try:
                     bring_up(name, config, target, timeout=deadline - time.monotonic())
-                except StartFailed:
-                    cluster.births.remove(pod, grace=0.0, deadline=time.monotonic() + DISCARD)
+                except StartFailed as failure:
+                    self._discard(pod, failure)
                     raise
         except SessionBusy as problem:
             raise SessionExists(f"session {name} is being started by someone else") from problem
@@ -290,11 +289,13 @@ class Provider(SessionProvider):
 
     def copy_to(self, name: str, src: str, rel_dst: str, *, timeout: float) -> None:
         """Copy a file or folder into the session's work folder, over what is there."""
-        pod = self._pod(name, time.monotonic() + timeout)
+        deadline = time.monotonic() + timeout
+        pod = self._pod(name, deadline)
         if pod is None or not viewing.runs(pod) or not os.path.exists(src):
             return
+        left = deadline - time.monotonic()
         try:
-            self._cluster.inside.place(pod, src, rel_dst, overwrite=True, timeout=timeout)
+            self._cluster.inside.place(pod, src, rel_dst, overwrite=True, timeout=left)
         except OSError as problem:
             raise ProviderError(f"{src} was not copied to session {name}: {problem}") from problem
 
@@ -317,6 +318,15 @@ class Provider(SessionProvider):
 
         talker = Talker(self.context, self._cluster.tmux())
         return talker.nudge(name, text, timeout=timeout, wait=wait, raw=raw, inside=inside)
+
+    def _discard(self, pod: Pod, failure: StartFailed) -> None:
+        """Remove the pod of a start that failed; why it failed is told even if that fails too."""
+        try:
+            self._cluster.births.remove(pod, grace=0.0, deadline=time.monotonic() + DISCARD)
+        except GascityError as problem:
+            raise StartFailed(
+                f"{failure.message}; and it is not gone: {problem.message}", output=failure.output
+            ) from failure
 
     def _change_meta(self, name: str, key: str, value: str | None, timeout: float) -> bool:
         deadline = time.monotonic() + timeout

@@ -106,7 +106,7 @@ def session_state(pod: Pod, now: float) -> SessionState:
     return SessionState(
         name=session_of(pod),
         life=life,
-        created=_time(pod["metadata"].get("creationTimestamp")),
+        created=_began(pod),
         meta=meta(pod),
         standing=standing,
         condition=condition,
@@ -115,7 +115,8 @@ def session_state(pod: Pod, now: float) -> SessionState:
 
 def removed(pod: Pod) -> SessionState:
     """Return the session of a pod that was taken away while its agent lived."""
-    return replace(session_state(pod, 0.0), life=Exited(reason=DELETED), standing=Standing.UP)
+    end = Exited(reason=_sentence(DELETED, _disruption(pod)))
+    return replace(session_state(pod, 0.0), life=end, standing=Standing.UP)
 
 
 def last_words(pod: Pod) -> str:
@@ -148,6 +149,17 @@ def is_stuck(pod: Pod) -> bool:
     return not is_reachable(pod) and not why_pending(pod).startswith(_MAKING)
 
 
+def _began(pod: Pod) -> float | None:
+    """Return when the agent was started, by the clock of who did it; else when the pod was made.
+
+    A pod may wait for its node and its image for long, and the clock of the API may be another.
+    """
+    try:
+        return float(_annotations(pod).get(names.STAGED, ""))
+    except ValueError:
+        return _time(pod["metadata"].get("creationTimestamp"))
+
+
 def _standing(pod: Pod, now: float) -> tuple[Life, Standing, str]:
     status = pod.get("status", {})
     if is_over(pod):
@@ -157,7 +169,7 @@ def _standing(pod: Pod, now: float) -> tuple[Life, Standing, str]:
         due = _time(pod["metadata"]["deletionTimestamp"])
         if node and due is not None and now - due > OVERDUE:
             return Alive(), Standing.LOST, f"its pod cannot be deleted: node {node} does not answer"
-        return Alive(), Standing.ENDING, "its pod is being deleted"
+        return Alive(), Standing.ENDING, _sentence("its pod is being deleted", _disruption(pod))
     if status.get("phase") == "Unknown" or status.get("reason") == "NodeLost":
         return Alive(), Standing.LOST, f"node {node} does not answer"
     if not is_reachable(pod):
@@ -202,6 +214,8 @@ def _reason(pod: Pod, terminated: Mapping[str, Any]) -> str:
     word = str(status.get("reason", ""))
     if word:
         return _sentence(_PLAIN.get(word, word), str(status.get("message", "")))
+    if told := _disruption(pod):
+        return _sentence("", told)
     word = str(terminated.get("reason", ""))
     if word in ("", "Error", "Completed"):
         return ""
@@ -217,6 +231,14 @@ def _deleted(pod: Pod, terminated: Mapping[str, Any]) -> str:
         return ""
     asked = due - float(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
     return DELETED if at >= asked else ""
+
+
+def _disruption(pod: Pod) -> str:
+    """Return why something other than us ends a pod, as newer clusters tell: a drain, a taint."""
+    for condition in pod.get("status", {}).get("conditions", ()):
+        if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
+            return str(condition.get("message") or condition.get("reason", ""))
+    return ""
 
 
 def _why_not_begun(pod: Pod) -> str:

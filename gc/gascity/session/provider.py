@@ -177,6 +177,7 @@ class SessionProvider(ABC):
     ) -> Mapping[str, bool]:
         """Answer `process_alive` for several sessions, each with its names.
 
+        Those of which it cannot be told at the moment may be left out, where others can be told of.
         A provider that can tell from one look at the process table overrides this.
         """
         return {

@@ -420,3 +420,40 @@ def test_no_question_changes_a_pod() -> None:
         state.last_words(found)
 
     assert pods == before
+
+
+def test_a_session_is_as_old_as_its_agent() -> None:
+    found = pod(RUNNING, annotations={**STAGED, "gascity.dev/staged": "1700000000.5"})
+
+    assert state.session_state(found, 0.0).created == 1700000000.5
+
+
+def test_a_session_whose_agent_has_not_begun_is_as_old_as_its_pod() -> None:
+    found = pod(RUNNING, annotations=ANNOTATIONS)
+    found["metadata"]["creationTimestamp"] = "2026-03-01T15:04:05Z"
+
+    assert state.session_state(found, 0.0).created == 1772377445.0
+
+
+DRAINED = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
+
+
+def test_a_pod_that_a_drain_deletes_says_so() -> None:
+    found = pod(RUNNING, conditions=(READY, DRAINED), deleted=MADE)
+
+    seen = state.session_state(found, 0.0)
+
+    assert seen.standing is Standing.ENDING
+    assert seen.condition == "its pod is being deleted: Eviction API: evicting"
+
+
+def test_an_agent_that_a_drain_ended_says_so() -> None:
+    ended = {"terminated": {"exitCode": 143, "reason": "Error"}}
+    found = pod(ended, phase="Failed", conditions=(DRAINED,))
+
+    assert state.session_state(found, 0.0).life == Exited(signal=15, reason=DRAINED["message"])
