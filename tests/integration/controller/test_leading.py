@@ -61,10 +61,10 @@ class Place:
         """Let the lease be one that was given back."""
         self.shelf.put(dict(lease_of({"name": self.name}, "", 0, "")))
 
-    def gc(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def gc(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, PROGRAM, "-C", str(self.folder), *words],
-            env=self._environment(),
+            env={**self._environment(), **environment},
             capture_output=True,
             text=True,
             timeout=60,
@@ -155,6 +155,35 @@ def test_one_who_stands_by_touches_nothing_and_ends_when_told_to(place: Place) -
     assert process.wait(10) == 0
     assert place.complained == ""
     assert place.shelf.holder == "rival_1"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("stop",),
+        ("stop", "a"),
+        ("restart", "a"),
+        ("drain", "a"),
+        ("nudge", "a", "hello"),
+        ("nudge", "--queue", "a", "hello"),
+    ],
+    ids=" ".join,
+)
+def test_nothing_is_changed_or_kept_beside_one_who_stands_by(
+    place: Place, words: tuple[str, ...]
+) -> None:
+    done = place.gc(*words, GC_LEADER_ELECT="1")
+
+    assert done.returncode == 7
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: no controller leads here")
+    assert not place.state.exists()
+
+
+def test_everything_can_be_looked_at_beside_one_who_stands_by(place: Place) -> None:
+    done = place.gc("status", GC_LEADER_ELECT="1")
+
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_leader_acts_and_gives_the_lead_back_when_it_ends(place: Place) -> None:
