@@ -87,6 +87,15 @@ def leadership_of(city: City, place: Place) -> Leadership:
     )
 
 
+def lasting_settings(city: City) -> dict[str, dict[str, object]]:
+    """Return the settings, by provider, that cannot change under a lead: they say where it is."""
+    found: dict[str, dict[str, object]] = {}
+    for name in city.provider_settings:
+        settings, lasting = own_settings(city, name), provider_class(name).lasting
+        found[name] = {key: settings[key] for key in settings if lasting is None or key in lasting}
+    return {name: settings for name, settings in found.items() if settings}
+
+
 def open_providers(
     city: City,
     place: Place,

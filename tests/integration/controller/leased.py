@@ -23,6 +23,7 @@ class Leased(Provider):
     """The sessions of one machine, as if they could be reached from others."""
 
     name = "leased"
+    lasting = frozenset({"where"})
 
     @classmethod
     def leadership(cls, context: CityContext) -> Leadership:

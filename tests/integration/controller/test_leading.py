@@ -209,6 +209,38 @@ def test_the_first_controller_ever_waits_and_then_leads(place: Place) -> None:
     eventually(place.agents, within=30)
 
 
+def test_settings_of_sessions_may_change_while_one_stands_by(place: Place) -> None:
+    place.be_free()
+    rival = place.rival()
+    eventually(rival.leads, within=10)
+    process = place.start()
+    eventually(lambda: place.said, within=20)
+    settings = '[session.leased]\nparallel = 3\nlook = "other"\n[daemon]'
+    (place.folder / "city.toml").write_text(CITY.replace("[daemon]", settings))
+
+    rival.resign(give_back=True)
+
+    eventually(place.agents, within=20)
+    assert process.poll() is None
+
+
+def test_one_who_stood_by_for_another_lease_does_not_lead(place: Place) -> None:
+    place.be_free()
+    rival = place.rival()
+    eventually(rival.leads, within=10)
+    process = place.start()
+    eventually(lambda: place.said, within=20)
+    settings = '[session.leased]\nwhere = "elsewhere"\n[daemon]'
+    (place.folder / "city.toml").write_text(CITY.replace("[daemon]", settings))
+
+    rival.resign(give_back=True)
+
+    assert process.wait(20) == 1
+    assert "changed while this controller stood by" in place.complained
+    assert place.agents() == []
+    assert place.shelf.holder == ""
+
+
 def test_a_leader_that_slept_does_not_act_when_it_wakes(place: Place) -> None:
     place.be_free()
     process = place.start()
