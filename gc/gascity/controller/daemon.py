@@ -138,6 +138,8 @@ def _run(controller: Controller, reign: _Reign | None) -> str:
     controller.tell(Event(EventType.CONTROLLER_LEADING, message=message))
     lead.busy = True
     lead.follow(lambda why: controller.post(Leave(why)))
+    if lead.told is not None:
+        controller.post(Leave(_named(lead.told)))
     why = controller.run()
     lead.busy = controller.deeds.in_hand()
     return why

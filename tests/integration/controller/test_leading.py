@@ -202,6 +202,23 @@ def test_a_leader_acts_and_gives_the_lead_back_when_it_ends(place: Place) -> Non
     assert len(place.agents()) == 1
 
 
+def test_one_who_is_told_to_end_when_it_just_began_to_lead_gives_the_lead_back(
+    place: Place,
+) -> None:
+    place.be_free()
+    place.shelf.shut.touch()
+    process = place.start()
+    eventually(lambda: place.shelf.holder.startswith("pod_"), within=20)
+    eventually((place.state / "controller.lock").exists, within=20)
+
+    process.send_signal(signal.SIGTERM)
+    place.shelf.shut.unlink()
+
+    assert process.wait(20) == 0
+    assert place.shelf.holder == ""
+    assert place.happened("controller.stopped") == ["it got SIGTERM"]
+
+
 def test_the_first_controller_ever_waits_and_then_leads(place: Place) -> None:
     place.start()
 
