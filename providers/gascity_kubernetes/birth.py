@@ -33,6 +33,7 @@ from gascity_kubernetes.state import Pod
 SHARE = 0.5  # of a start's time that may be spent waiting for the pod: the rest is for the agent
 STUCK = 10.0  # seconds for a pod that lacks something; then whoever decides may decide otherwise
 REHEARSAL = 10.0  # seconds to ask whether a pod would be taken
+ANSWERS = 10.0  # seconds, beyond the grace, for a node that was silent to end a pod after all
 QUOTA = "exceeded quota"
 INVALID = 422
 MERGE = "application/merge-patch+json"
@@ -95,20 +96,33 @@ class Births:
         """Delete a pod and return when it is gone. Raises StopTimedOut.
 
         A pod deleted without grace is forgotten before its processes are known to be gone, so that
-        is done only once they are: the node takes its time to tidy up.
+        is done only once they are: the node takes its time to tidy up. Of one whose node stays
+        silent nobody will ever know; whoever has it removed gives it up.
         """
         name, uid = str(pod["metadata"]["name"]), state.uid(pod)
         now: Pod | None = pod
         if not state.has_ended(pod):
             self._delete(pod, max(1, math.ceil(grace)), deadline)
-            now = self._until(
-                name,
-                lambda one: one is None or _is_gone(one, uid) or state.has_ended(one),
-                deadline,
-            )
+            now = self._ended(pod, grace, deadline)
         if not _is_gone(now, uid):
             self._delete(pod, 0, deadline)
             self._until(name, lambda one: _is_gone(one, uid), deadline)
+
+    def _ended(self, pod: Pod, grace: float, deadline: float) -> Pod | None:
+        """Return a pod that was deleted once nothing of it runs, or its node is given up."""
+        name, uid = str(pod["metadata"]["name"]), state.uid(pod)
+
+        def is_over(one: Pod | None) -> bool:
+            return one is None or _is_gone(one, uid) or state.has_ended(one)
+
+        if state.is_lost(pod, time.time()):
+            patience = min(deadline, time.monotonic() + grace + ANSWERS)
+            with contextlib.suppress(TimeoutError):
+                return self._pods.until(name, is_over, deadline=patience)
+            now = self._pods.get(name, deadline=deadline)
+            if is_over(now) or (now is not None and state.is_lost(now, time.time())):
+                return now
+        return self._until(name, is_over, deadline)
 
     def _delete(self, pod: Pod, grace: int, deadline: float) -> None:
         body = {"gracePeriodSeconds": grace, "preconditions": {"uid": state.uid(pod)}}

@@ -11,7 +11,7 @@ import os
 import shlex
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gascity.session.tmux.problems import Lost
@@ -45,10 +45,14 @@ class Done:
 
 
 class Hand:
-    """One shell in one pod. Thread-safe: who comes second waits for its turn."""
+    """One shell in one pod. Thread-safe: who comes second waits for its turn.
 
-    def __init__(self, stream: Stream) -> None:
+    `may_act` is called right before each thing that is done, and may raise.
+    """
+
+    def __init__(self, stream: Stream, may_act: Callable[[], None]) -> None:
         self._stream = stream
+        self._may_act = may_act
         self._lock = threading.Lock()
         self._fence = f"gc-fence-{os.urandom(8).hex()}"
         self._count = 0
@@ -60,7 +64,7 @@ class Hand:
         """Do a piece of shell script; it must be whole, and gets no input.
 
         Raises HandLost when the shell goes away, and ApiSilent when it does not answer in time;
-        then the hand is of no more use.
+        then the hand is of no more use, and neither is it to one who must not act.
         """
         if not self._lock.acquire(timeout=max(deadline - time.monotonic(), 0.001)):
             raise ApiSilent("the pod's shell is busy with something else")
@@ -112,6 +116,7 @@ class Hand:
         fence = f"{self._fence}-{self._count}"
         whole = f"{{ {script}\n}} </dev/null\nprintf '\\n%s %s\\n' {fence} $?\n"
         data = whole.encode("utf-8", "surrogateescape")
+        self._may_act()
         try:
             self._stream.write(data, deadline=deadline)
         except StreamEnded as problem:

@@ -74,7 +74,7 @@ class Hands:
             )
         except (Absent, ApiRefused) as problem:
             raise SessionNotFound(f"nothing can be done in pod {name}: {problem}") from problem
-        hand = Hand(stream)
+        hand = Hand(stream, self._api.fence)
         # A pod is reached by its name, which may be another's by now.
         found = hand.run(f"cat {entry.TOKEN}", deadline=deadline).text.strip()
         if found != state.token(pod):

@@ -80,6 +80,12 @@ class Provider(SessionProvider):
         return Settings.read(settings, os.environ, folder=folder).shape()
 
     @classmethod
+    def sources(cls, settings: Mapping[str, object], folder: str) -> tuple[str, ...]:
+        """Return the pod template."""
+        path = Settings.read(settings, os.environ, folder=folder).pod_template
+        return (path,) if path else ()
+
+    @classmethod
     def leadership(cls, context: CityContext) -> Leadership:
         """Return a claim to the lease of the city."""
         from gascity_kubernetes.lease import claim  # noqa: PLC0415  who stands alone needs none

@@ -100,6 +100,11 @@ def is_going(pod: Pod) -> bool:
     return "deletionTimestamp" in pod["metadata"]
 
 
+def is_lost(pod: Pod, now: float) -> bool:
+    """Tell whether a pod's node does not answer, whether or not somebody deleted the pod."""
+    return _standing(pod, now)[1] is Standing.LOST or (not is_over(pod) and _is_silent(pod))
+
+
 def session_state(pod: Pod, now: float) -> SessionState:
     """Return the session that a pod carries, as it stands."""
     life, standing, condition = _standing(pod, now)
@@ -161,7 +166,6 @@ def _began(pod: Pod) -> float | None:
 
 
 def _standing(pod: Pod, now: float) -> tuple[Life, Standing, str]:
-    status = pod.get("status", {})
     if is_over(pod):
         return _end(pod), Standing.UP, ""
     node = pod.get("spec", {}).get("nodeName", "")
@@ -170,15 +174,19 @@ def _standing(pod: Pod, now: float) -> tuple[Life, Standing, str]:
         if node and due is not None and now - due > OVERDUE:
             return Alive(), Standing.LOST, f"its pod cannot be deleted: node {node} does not answer"
         return Alive(), Standing.ENDING, _sentence("its pod is being deleted", _disruption(pod))
-    if status.get("phase") == "Unknown" or status.get("reason") == "NodeLost":
+    if _is_silent(pod):
         return Alive(), Standing.LOST, f"node {node} does not answer"
     if not is_reachable(pod):
         return Alive(), Standing.PENDING, why_pending(pod)
-    if _is_unready(status):
-        return Alive(), Standing.LOST, f"node {node} does not answer"
     if not is_staged(pod):
         return Alive(), Standing.PENDING, "its files are being put in place"
     return Alive(), Standing.UP, ""
+
+
+def _is_silent(pod: Pod) -> bool:
+    status = pod.get("status", {})
+    said = status.get("phase") == "Unknown" or status.get("reason") == "NodeLost"
+    return said or (is_reachable(pod) and _is_unready(status))
 
 
 def _is_unready(status: Mapping[str, Any]) -> bool:

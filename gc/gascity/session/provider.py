@@ -98,6 +98,18 @@ class SessionProvider(ABC):
         return {}
 
     @classmethod
+    def sources(
+        cls,
+        settings: Mapping[str, object],  # noqa: ARG003  the default has none
+        folder: str,  # noqa: ARG003  likewise
+    ) -> tuple[str, ...]:
+        """Return the absolute paths of the files that the settings name.
+
+        The city is read again when one of them changes. Raises ConfigError.
+        """
+        return ()
+
+    @classmethod
     def leadership(cls, context: CityContext) -> Leadership | None:  # noqa: ARG003  most have none
         """Return a claim to lead a city whose controllers run on several machines.
 
