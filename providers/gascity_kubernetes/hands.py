@@ -31,7 +31,8 @@ class Hands:
     def of(self, pod: Pod, *, deadline: float) -> Hand:
         """Return the hand in a pod, opened where there is none.
 
-        Raises SessionNotFound when the pod has no shell to give, as one that ended.
+        Raises SessionNotFound when the pod has no shell to give, as one that ended, and ApiSilent
+        when its first process is not up.
         """
         uid = state.uid(pod)
         with self._lock:
@@ -79,6 +80,8 @@ class Hands:
         found = hand.run(f"cat {entry.TOKEN}", deadline=deadline).text.strip()
         if found != state.token(pod):
             hand.close()
+            if not found:  # it says who it is as the first thing it does
+                raise ApiSilent(f"the first process of pod {name} is not up")
             raise SessionNotFound(f"pod {name} was replaced by another")
         return hand
 

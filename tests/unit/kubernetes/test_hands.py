@@ -13,7 +13,7 @@ from typing import IO, cast
 import pytest
 from tests.unit.kubernetes.test_streams import Far
 
-from gascity_kubernetes import frames
+from gascity_kubernetes import frames, names
 from gascity_kubernetes.api import Api
 from gascity_kubernetes.hand import Hand, HandLost
 from gascity_kubernetes.hands import IDLE, Hands
@@ -49,6 +49,9 @@ class Node:
         self._begin(self._read, far, STDOUT, program.stdout)
         self._begin(self._read, far, STDERR, program.stderr)
         return Stream(near, "https://here")
+
+    def fence(self) -> None:
+        """Anybody may act here."""
 
     def close(self) -> None:
         for program in self.opened:
@@ -95,6 +98,13 @@ def hands(node: Node) -> Iterator[Hands]:
 
 def soon() -> float:
     return time.monotonic() + LIMIT
+
+
+def test_a_pod_whose_first_process_has_not_said_who_it_is_was_not_replaced(hands: Hands) -> None:
+    about = {"name": "one", "uid": "uid-one", "annotations": {names.TOKEN: "mine"}}
+
+    with pytest.raises(ApiSilent, match="is not up"):
+        hands.of({"metadata": about}, deadline=soon())
 
 
 def test_a_hand_is_kept_for_the_next_time(node: Node, hands: Hands) -> None:
