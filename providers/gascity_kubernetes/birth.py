@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from gascity.core.model import SessionConfig
 from gascity.errors import (
+    GascityError,
     ProviderUnavailable,
     SessionExists,
     SessionNotFound,
@@ -32,6 +33,7 @@ from gascity_kubernetes.state import Pod
 
 SHARE = 0.5  # of a start's time that may be spent waiting for the pod: the rest is for the agent
 STUCK = 10.0  # seconds for a pod that lacks something; then whoever decides may decide otherwise
+DISCARD = 10.0  # seconds to remove the pod of a start that failed
 QUOTA = "exceeded quota"
 INVALID = 422
 MERGE = "application/merge-patch+json"
@@ -97,6 +99,18 @@ class Births:
         if not _is_gone(now, uid):
             self._delete(pod, 0, deadline)
             self._until(name, lambda one: _is_gone(one, uid), deadline)
+
+    def discard(self, pod: Pod, failure: StartFailed) -> None:
+        """Remove the pod of a start that failed.
+
+        Raises StartFailed where that fails too: why the start did is told in any case.
+        """
+        try:
+            self.remove(pod, grace=0.0, deadline=time.monotonic() + DISCARD)
+        except GascityError as problem:
+            raise StartFailed(
+                f"{failure.message}; and it is not gone: {problem.message}", output=failure.output
+            ) from failure
 
     def _delete(self, pod: Pod, grace: int, deadline: float) -> None:
         body = {"gracePeriodSeconds": grace, "preconditions": {"uid": state.uid(pod)}}
