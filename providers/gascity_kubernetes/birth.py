@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 
 from gascity.core.model import SessionConfig
 from gascity.errors import (
+    GascityError,
     ProviderUnavailable,
     SessionExists,
     SessionNotFound,
@@ -34,6 +35,7 @@ SHARE = 0.5  # of a start's time that may be spent waiting for the pod: the rest
 STUCK = 10.0  # seconds for a pod that lacks something; then whoever decides may decide otherwise
 REHEARSAL = 10.0  # seconds to ask whether a pod would be taken
 ANSWERS = 10.0  # seconds, beyond the grace, for a node that was silent to end a pod after all
+DISCARD = 10.0  # seconds to remove the pod of a start that failed
 QUOTA = "exceeded quota"
 INVALID = 422
 MERGE = "application/merge-patch+json"
@@ -123,6 +125,18 @@ class Births:
             if is_over(now) or (now is not None and state.is_lost(now, time.time())):
                 return now
         return self._until(name, is_over, deadline)
+
+    def discard(self, pod: Pod, failure: StartFailed) -> None:
+        """Remove the pod of a start that failed.
+
+        Raises StartFailed where that fails too: why the start did is told in any case.
+        """
+        try:
+            self.remove(pod, grace=0.0, deadline=time.monotonic() + DISCARD)
+        except GascityError as problem:
+            raise StartFailed(
+                f"{failure.message}; and it is not gone: {problem.message}", output=failure.output
+            ) from failure
 
     def _delete(self, pod: Pod, grace: int, deadline: float) -> None:
         body = {"gracePeriodSeconds": grace, "preconditions": {"uid": state.uid(pod)}}

@@ -12,7 +12,6 @@ from functools import partial
 from gascity.core.model import SessionConfig
 from gascity.core.observed import BACKEND, SessionState
 from gascity.errors import (
-    GascityError,
     ProviderError,
     SessionExists,
     SessionNotFound,
@@ -33,8 +32,6 @@ from gascity_kubernetes.cluster import Cluster
 from gascity_kubernetes.settings import Settings
 from gascity_kubernetes.state import Pod
 from gascity_kubernetes.watching import PodWatch
-
-DISCARD = 10.0  # seconds to remove the pod of a start that failed
 
 
 class Provider(SessionProvider):
@@ -142,7 +139,7 @@ class Provider(SessionProvider):
                 try:
                     bring_up(name, config, target, timeout=deadline - time.monotonic())
                 except StartFailed as failure:
-                    self._discard(pod, failure)
+                    cluster.births.discard(pod, failure)
                     raise
         except SessionBusy as problem:
             raise SessionExists(f"session {name} is being started by someone else") from problem
@@ -324,15 +321,6 @@ class Provider(SessionProvider):
 
         talker = Talker(self.context, self._cluster.tmux())
         return talker.nudge(name, text, timeout=timeout, wait=wait, raw=raw, inside=inside)
-
-    def _discard(self, pod: Pod, failure: StartFailed) -> None:
-        """Remove the pod of a start that failed; why it failed is told even if that fails too."""
-        try:
-            self._cluster.births.remove(pod, grace=0.0, deadline=time.monotonic() + DISCARD)
-        except GascityError as problem:
-            raise StartFailed(
-                f"{failure.message}; and it is not gone: {problem.message}", output=failure.output
-            ) from failure
 
     def _change_meta(self, name: str, key: str, value: str | None, timeout: float) -> bool:
         deadline = time.monotonic() + timeout

@@ -166,7 +166,7 @@ def test_an_agent_is_not_dead_because_the_way_to_it_broke(house: House) -> None:
     provider = house.start("exec sleep 600")
     assert provider.process_alive(NAME, ["sleep"], timeout=LIMIT)
 
-    house.inside("pkill", "-KILL", "-xf", "/bin/sh")
+    house.inside("sh", "-c", "kill -KILL $(pgrep -xf /bin/sh)")
 
     assert provider.process_alive(NAME, ["sleep"], timeout=LIMIT)
 
@@ -245,7 +245,7 @@ def test_a_shell_that_hangs_is_replaced_while_there_is_time_to_look(house: House
     provider = house.start("echo here; sleep 600")
     assert eventually(lambda: provider.peek(NAME, 5, timeout=LIMIT)) == "here"
 
-    house.inside("pkill", "-STOP", "-xf", "/bin/sh")
+    house.inside("sh", "-c", "kill -STOP $(pgrep -xf /bin/sh)")
 
     assert provider.peek(NAME, 5, timeout=LIMIT) == "here"
 
