@@ -49,15 +49,22 @@ class Births:
 
     def pod_of(self, session: str, deadline: float) -> Pod | None:
         """Return the pod of a session as it is at this moment, if there is one."""
-        path = self._api.pod_path(names.pod_name(self._city.id, session))
-        try:
-            found = self._api.request("GET", path, timeout=_left(deadline))
-        except Absent:
-            return None
-        if state.session_of(found) != session or state.owner(found) != self._city.id:
+        found = self._named(names.pod_name(self._city.id, session), deadline)
+        if found is None or not self._is_of(session, found):
             return None
         self._pods.put(found)
         return found
+
+    def _named(self, name: str, deadline: float) -> Pod | None:
+        """Return the pod of a name, whoever made it."""
+        try:
+            found: Pod = self._api.request("GET", self._api.pod_path(name), timeout=_left(deadline))
+        except Absent:
+            return None
+        return found
+
+    def _is_of(self, session: str, pod: Pod) -> bool:
+        return state.session_of(pod) == session and state.owner(pod) == self._city.id
 
     def prepare(self, session: str, config: SessionConfig, *, deadline: float) -> Pod:
         """Return a pod that is up and waits for its agent.
@@ -81,10 +88,13 @@ class Births:
         """Delete a pod and return when it is gone. Raises StopTimedOut.
 
         A pod deleted without grace is forgotten before its processes are known to be gone, so that
-        is done only once they are: the node takes its time to tidy up.
+        is done only once they are, or when there never were any: a node takes its time to tidy up,
+        most of all after what it could not begin.
         """
         name, uid = str(pod["metadata"]["name"]), state.uid(pod)
         now: Pod | None = pod
+        if not state.has_begun(pod) and self._delete_as_it_is(pod, deadline):
+            return
         if not state.has_ended(pod):
             self._delete(pod, max(1, math.ceil(grace)), deadline)
             now = self._until(
@@ -95,6 +105,21 @@ class Births:
         if not _is_gone(now, uid):
             self._delete(pod, 0, deadline)
             self._until(name, lambda one: _is_gone(one, uid), deadline)
+
+    def _delete_as_it_is(self, pod: Pod, deadline: float) -> bool:
+        """Delete a pod at once; False when it is not as we saw it any more."""
+        about = pod["metadata"]
+        known = {"uid": state.uid(pod), "resourceVersion": str(about["resourceVersion"])}
+        body = {"gracePeriodSeconds": 0, "preconditions": known}
+        path = self._api.pod_path(str(about["name"]))
+        try:
+            self._api.request("DELETE", path, body=body, timeout=_left(deadline))
+        except Taken:
+            return False
+        except Absent:
+            pass
+        self._until(str(about["name"]), lambda one: _is_gone(one, state.uid(pod)), deadline)
+        return True
 
     def _delete(self, pod: Pod, grace: int, deadline: float) -> None:
         body = {"gracePeriodSeconds": grace, "preconditions": {"uid": state.uid(pod)}}
@@ -129,6 +154,10 @@ class Births:
                 "POST", self._api.pod_path(), body=wanted, timeout=_left(until)
             )
         except Taken as problem:
+            name = str(wanted["metadata"]["name"])
+            there = self._named(name, until)
+            if there is not None and not self._is_of(session, there):
+                raise _in_the_way(name) from problem
             raise SessionExists(f"session {session} exists already") from problem
         except Forbidden as problem:
             kind = StartPending if QUOTA in problem.message else StartFailed
@@ -221,6 +250,13 @@ def _is_taken(pod: Pod) -> bool:
 
 def _pending(pod: Pod) -> StartPending:
     return StartPending(f"its pod is pending: {state.why_pending(pod)}")
+
+
+def _in_the_way(name: str) -> StartPending:
+    return StartPending(
+        f"pod {name} is in the way: it has the name of ours, and this city did not make it",
+        hint=f"`kubectl get pod {name} -o yaml` shows whose it is",
+    )
 
 
 def _is_gone(pod: Pod | None, uid: str) -> bool:
