@@ -6,11 +6,8 @@ goes on where this one stopped, unless the pod would be another by now.
 
 from __future__ import annotations
 
-import contextlib
-import math
 import secrets
 import time
-from collections.abc import Callable
 
 from gascity.core.model import SessionConfig
 from gascity.errors import (
@@ -18,7 +15,6 @@ from gascity.errors import (
     SessionExists,
     StartFailed,
     StartPending,
-    StopTimedOut,
 )
 from gascity_kubernetes import entry, manifest, names, state
 from gascity_kubernetes.api import Api
@@ -26,6 +22,7 @@ from gascity_kubernetes.hands import Hands
 from gascity_kubernetes.manifest import City
 from gascity_kubernetes.pods import Pods
 from gascity_kubernetes.problems import Absent, ApiRefused, ApiSilent, Forbidden, Taken
+from gascity_kubernetes.removal import remove
 from gascity_kubernetes.settings import Settings
 from gascity_kubernetes.state import Pod
 
@@ -34,7 +31,6 @@ STUCK = 10.0  # seconds for a pod that lacks something; then whoever decides may
 QUOTA = "exceeded quota"
 MERGE = "application/merge-patch+json"
 SOON = 0.05
-Check = Callable[[Pod | None], bool]
 
 
 class Births:
@@ -85,55 +81,8 @@ class Births:
         return self._await(pod or self._create(session, wanted, until), session, until)
 
     def remove(self, pod: Pod, *, grace: float, deadline: float) -> None:
-        """Delete a pod and return when it is gone. Raises StopTimedOut.
-
-        A pod deleted without grace is forgotten before its processes are known to be gone, so that
-        is done only once they are, or when there never were any: a node takes its time to tidy up,
-        most of all after what it could not begin.
-        """
-        name, uid = str(pod["metadata"]["name"]), state.uid(pod)
-        now: Pod | None = pod
-        if not state.has_begun(pod) and self._delete_as_it_is(pod, deadline):
-            return
-        if not state.has_ended(pod):
-            self._delete(pod, max(1, math.ceil(grace)), deadline)
-            now = self._until(
-                name,
-                lambda one: one is None or _is_gone(one, uid) or state.has_ended(one),
-                deadline,
-            )
-        if not _is_gone(now, uid):
-            self._delete(pod, 0, deadline)
-            self._until(name, lambda one: _is_gone(one, uid), deadline)
-
-    def _delete_as_it_is(self, pod: Pod, deadline: float) -> bool:
-        """Delete a pod at once; False when it is not as we saw it any more."""
-        about = pod["metadata"]
-        known = {"uid": state.uid(pod), "resourceVersion": str(about["resourceVersion"])}
-        body = {"gracePeriodSeconds": 0, "preconditions": known}
-        path = self._api.pod_path(str(about["name"]))
-        try:
-            self._api.request("DELETE", path, body=body, timeout=_left(deadline))
-        except Taken:
-            return False
-        except Absent:
-            pass
-        self._until(str(about["name"]), lambda one: _is_gone(one, state.uid(pod)), deadline)
-        return True
-
-    def _delete(self, pod: Pod, grace: int, deadline: float) -> None:
-        body = {"gracePeriodSeconds": grace, "preconditions": {"uid": state.uid(pod)}}
-        path = self._api.pod_path(str(pod["metadata"]["name"]))
-        with contextlib.suppress(Absent, Taken):  # it is gone, or another is in its place
-            self._api.request("DELETE", path, body=body, timeout=_left(deadline))
-
-    def _until(self, name: str, check: Check, deadline: float) -> Pod | None:
-        try:
-            return self._pods.until(name, check, deadline=deadline)
-        except TimeoutError as problem:
-            raise StopTimedOut(
-                f"pod {name} is still there", hint=f"`kubectl describe pod {name}` tells why"
-            ) from problem
+        """Delete a pod and return when it is gone. Raises StopTimedOut."""
+        remove(self._api, self._pods, pod, grace=grace, deadline=deadline)
 
     def patch(self, pod: Pod, annotations: dict[str, str | None], *, timeout: float) -> Pod | None:
         """Change annotations of this very pod; None when it is gone."""
@@ -257,10 +206,6 @@ def _in_the_way(name: str) -> StartPending:
         f"pod {name} is in the way: it has the name of ours, and this city did not make it",
         hint=f"`kubectl get pod {name} -o yaml` shows whose it is",
     )
-
-
-def _is_gone(pod: Pod | None, uid: str) -> bool:
-    return pod is None or state.uid(pod) != uid
 
 
 def _left(deadline: float) -> float:

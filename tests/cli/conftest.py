@@ -222,8 +222,11 @@ def make_pod_city(namespace: Namespace, tmp_path: Path) -> Iterator[MakePodCity]
 
     made: list[PodCity] = []
 
-    def make(agents: str, folder: str = "town", **settings: object) -> PodCity:
-        made.append(PodCity(tmp_path / folder, namespace, agents, **settings))
+    def make(
+        agents: str, folder: str = "town", provider: str = "kubernetes", **settings: object
+    ) -> PodCity:
+        where = tmp_path / folder
+        made.append(PodCity(where, namespace, agents, provider=provider, **settings))
         return made[-1]
 
     yield make

@@ -23,11 +23,12 @@ from gascity.testing.eventually import eventually
 LIMIT = 90.0
 ROOT = Path(__file__).parents[2]
 # Says what it reads, a line at a time, and keeps it where the test can read it.
-READER = """
+READER = r'''
 [[agents]]
 name = "{name}"
-start_command = 'while IFS= read -r line; do printf "%s\\n" "$line" >>/tmp/heard; echo "* $line"; done'
-"""
+start_command = """
+while IFS= read -r line; do printf '%s\\n' "$line" >>/tmp/heard; printf '* %s\\n' "$line"; done"""
+'''
 SLEEPER = '[[agents]]\nname = "{name}"\nstart_command = "sleep 1000"\n'
 
 Json = Any  # what the API gives out
