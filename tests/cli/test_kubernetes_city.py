@@ -202,7 +202,10 @@ def test_a_stop_leaves_a_strangers_pod_with_the_name_of_ours(
     name = stranger(city)
     city.ok("start", "--detach")
     city.wait_for("a", "pending")
+    os.kill(city.controller(), signal.SIGKILL)
+    stands = eventually(lambda: not city.controller() and city.agents()["a"])
 
     city.ok("stop")
 
+    assert (stands["state"], stands["reason"]) == ("stopped", "no controller runs")
     assert [pod["metadata"]["name"] for pod in namespace.pods()] == [name]

@@ -90,7 +90,7 @@ def test_an_api_server_that_is_gone_for_half_a_minute_costs_nothing(
     city.wait_for("reader", "unknown")
     assert city.ok("nudge", "reader", "after the storm", "--queue").startswith("reader: queued")
     assert city.gc("health").returncode == 1
-    city.inside("mortal", "pkill -f '^sleep 1000'")
+    city.inside("mortal", "kill $(pgrep -f '^sleep 1000')")
     (alert,) = eventually(lambda: alerts(city), within=city.limit, every=0.5)
     assert time.monotonic() - killed_at >= OUTAGE - 1
     assert "kubernetes has not answered for 30 s" in alert

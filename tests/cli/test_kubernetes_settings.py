@@ -29,7 +29,9 @@ def test_pods_made_by_other_settings_are_replaced(make_pod_city: MakePodCity) ->
     for pod in city.pods().values():
         assert pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "2m"
         assert pod["spec"]["nodeSelector"] == {"kubernetes.io/os": "linux"}
-    assert len(city.events("agent.drifted", "a")) == 1
+    assert city.events("agent.drifted", "a") == [
+        "its configuration changed (extra.kubernetes.cpu_request; extra.kubernetes.node_selector)"
+    ]
     assert {one["restarts"] for one in city.agents().values()} == {0}
     assert len(city.namespace.pods()) == 2
 

@@ -73,6 +73,17 @@ def test_what_a_pod_waits_for_is_told_and_can_be_mended(
     city.wait_until_up()
 
 
+def test_what_could_not_begin_is_stopped_at_once(make_pod_city: MakePodCity) -> None:
+    """The node would take a minute to let go of it, which is longer than `gc stop` waits."""
+    city = make_pod_city(sleepers("a"), secret_env={"KEY": "nothing/key"})
+    city.ok("start", "--detach")
+    pending_for(city, "CreateContainerConfigError")
+
+    assert city.ok("stop") == "stopped 1 agent and the controller\n"
+
+    assert city.namespace.pods() == []
+
+
 def test_what_an_agent_that_crashed_showed_last_is_kept(make_pod_city: MakePodCity) -> None:
     last = "[ -e /keep/gone ] && exec sleep 1000; touch /keep/gone; echo my last words; exit 7"
     keep = {"name": "keep", "mount": "/keep", "host_path": tempfile.mkdtemp()}

@@ -404,3 +404,24 @@ def test_no_question_changes_a_pod() -> None:
         state.last_words(found)
 
     assert pods == before
+
+
+@pytest.mark.parametrize("name", ["just made", "its container is made", "no such image"])
+def test_a_pod_that_waits_has_not_begun(name: str) -> None:
+    found, _ = PENDING[name]
+
+    assert not state.has_begun(found)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        pod(RUNNING),
+        ended(1),
+        pod({"waiting": {"reason": "ErrImagePull"}}, containerStatuses=[SIDE]),
+        pod({"waiting": {"reason": "PodInitializing"}}, initContainerStatuses=[SIDE]),
+    ],
+    ids=["up", "over", "beside it", "before it"],
+)
+def test_a_pod_of_which_anything_runs_or_ran_has_begun(found: Pod) -> None:
+    assert state.has_begun(found)
