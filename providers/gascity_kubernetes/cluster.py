@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable
 
-from gascity.errors import ProviderUnavailable
+from gascity.errors import ProviderError, ProviderUnavailable
 from gascity.screens.screen import Screen
 from gascity.session.provider import CityContext
 from gascity.session.tmux import screen
@@ -19,10 +20,12 @@ from gascity_kubernetes.listing import list_pods
 from gascity_kubernetes.manifest import City
 from gascity_kubernetes.pods import Pods
 from gascity_kubernetes.podtmux import PodPane, PodTmux
-from gascity_kubernetes.problems import Absent, ApiRefused
+from gascity_kubernetes.problems import Absent, ApiRefused, Forbidden
 from gascity_kubernetes.pulse import Pulse
 from gascity_kubernetes.settings import Settings
 from gascity_kubernetes.state import CONTAINER, Pod
+
+ASKED = 5.0  # seconds for a cluster to show that it is there
 
 
 class Cluster:
@@ -40,6 +43,28 @@ class Cluster:
         self.listeners: set[Callable[[], None]] = set()
         self.pulse = Pulse(self.inside, self.known, self._tell)
         self._is_followed = False
+
+    def about(self) -> str:
+        """Say which cluster it is, having asked it for what a city needs first of all.
+
+        Raises ProviderUnavailable when it does not answer, ProviderError without the namespace.
+        """
+        deadline = time.monotonic() + ASKED
+        version = self.api.request("GET", "/version", timeout=ASKED).get("gitVersion", "")
+        with contextlib.suppress(Forbidden):  # who may make pods need not see their namespace
+            self._find_namespace(deadline)
+        self.listed(deadline)
+        return f"Kubernetes {version} at {self.api.about()}"
+
+    def _find_namespace(self, deadline: float) -> None:
+        name = self.api.namespace
+        left = max(deadline - time.monotonic(), 0.01)
+        try:
+            self.api.request("GET", f"/api/v1/namespaces/{name}", timeout=left)
+        except Absent as problem:
+            raise ProviderError(
+                f"the cluster has no namespace {name}; `kubectl create namespace {name}` makes it"
+            ) from problem
 
     def follow(self) -> None:
         """Have the API tell of every change from now on, and feel the pulse of what lives."""

@@ -89,8 +89,8 @@ class Provider(SessionProvider):
         return claim(context)
 
     def about(self) -> str:
-        """Say which cluster it is."""
-        return self._cluster.api.about()
+        """Say which cluster it is, if it answers."""
+        return self._cluster.about()
 
     def close(self) -> None:
         """Let go of connections. Sessions are not touched."""

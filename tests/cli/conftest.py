@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.cluster.line import Line
 
 from gascity.cli.app import main
 from gascity.testing.eventually import eventually
@@ -210,6 +211,14 @@ def namespace() -> Iterator[Namespace]:
     made = Namespace()
     yield made
     made.remove()
+
+
+@pytest.fixture
+def line() -> Iterator[Line]:
+    """Return a line to the real cluster that can be cut; to be asked for before what uses it."""
+    line = Line()
+    yield line
+    line.close()
 
 
 MakePodCity = Callable[..., "PodCity"]

@@ -144,6 +144,7 @@ def test_a_pod_deleted_by_somebody_is_replaced_by_one(make_pod_city: MakePodCity
     assert why.startswith("the session is gone")
     assert len(city.events("session.started", "a")) == 2
     assert city.agents()["a"]["restarts"] == 1
+    assert len(city.namespace.pods()) == 2
 
 
 def test_a_pod_deleted_gently_is_left_to_end_and_replaced_by_one(
@@ -203,7 +204,8 @@ def test_a_stop_leaves_a_strangers_pod_with_the_name_of_ours(
     city.ok("start", "--detach")
     city.wait_for("a", "pending")
     os.kill(city.controller(), signal.SIGKILL)
-    stands = eventually(lambda: not city.controller() and city.agents()["a"])
+    eventually(lambda: not city.controller())
+    stands = city.agents()["a"]
 
     city.ok("stop")
 

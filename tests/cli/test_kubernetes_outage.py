@@ -26,13 +26,6 @@ OUTAGE = 31.0  # seconds; after thirty a person is told
 
 
 @pytest.fixture
-def line() -> Iterator[Line]:
-    line = Line()
-    yield line
-    line.close()
-
-
-@pytest.fixture
 def server(tmp_path: Path) -> Iterator[ApiServer]:
     words = words_of_the_running_one()
     if not words:

@@ -5,16 +5,37 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 from tests.cli.conftest import MakePodCity, lives
 from tests.cli.pod_city import Namespace, PodCity, sleepers
+from tests.cluster.line import Line
 
 from gascity.testing.eventually import eventually
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(300)]
 
 SECRET, OTHER = "sk-not-to-be-seen-4711", "pw-not-to-be-seen-0815"
+
+
+def test_the_doctor_asks_the_cluster(
+    line: Line, make_pod_city: MakePodCity, tmp_path: Path
+) -> None:
+    city = make_pod_city(sleepers("a"), kubeconfig=line.write_config(tmp_path / "kubeconfig"))
+    healthy = city.ok("doctor")
+    with line.cut():
+        silent = city.gc("doctor")
+    city.change(namespace="gc-no-such")
+    homeless = city.gc("doctor")
+    city.change(namespace=city.namespace.name)
+
+    assert "ok    provider kubernetes: Kubernetes v1." in healthy
+    assert f"namespace {city.namespace.name}" in healthy
+    assert silent.returncode == homeless.returncode == 3
+    assert "FAIL  provider kubernetes: the Kubernetes API at" in silent.stdout
+    assert "FAIL  provider kubernetes: the cluster has no namespace gc-no-such;" in homeless.stdout
+    assert "`kubectl create namespace gc-no-such` makes it" in homeless.stdout
 
 
 def test_pods_made_by_other_settings_are_replaced(make_pod_city: MakePodCity) -> None:
