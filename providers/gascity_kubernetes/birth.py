@@ -31,6 +31,10 @@ STUCK = 10.0  # seconds for a pod that lacks something; then whoever decides may
 QUOTA = "exceeded quota"
 MERGE = "application/merge-patch+json"
 SOON = 0.05
+# An agent may have been begun by a start that did not live to tell.
+_UNTOUCHED = (
+    f"[ ! -e {entry.BEGUN} ] && ! tmux -S {entry.SOCKET} has-session -t ={entry.SESSION} 2>&1"
+)
 
 
 class Births:
@@ -125,7 +129,7 @@ class Births:
         if not state.is_reachable(found):
             return True
         hand = self._hands.of(found, deadline=until)
-        return hand.run(f"[ ! -e {entry.BEGUN} ]", deadline=until).status == 0
+        return hand.run(_UNTOUCHED, deadline=until).status == 0
 
     def _take_up(self, found: Pod, wanted: Pod, until: float) -> Pod | None:
         """Give a pod that was left behind the metadata of the start that goes on with it."""

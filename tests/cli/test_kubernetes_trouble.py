@@ -7,16 +7,18 @@ a pod what a kubelet or the node controller writes there, through the API as the
 from __future__ import annotations
 
 import json
-import tempfile
+import os
+import signal
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Agent, MakePodCity
+from tests.cli.conftest import Agent, MakePodCity, lives
 from tests.cli.pod_city import Json, PodCity, sleepers
 from tests.cluster import where
 
 from gascity.testing.eventually import eventually
 
+ONCE = "[ -e /keep/up ] && exec sleep 1000; touch /keep/up; echo my last words; sleep 2; exit 7"
 SMALL_DISK = """
 spec:
   volumes: [{name: small, emptyDir: {sizeLimit: 1Mi}}]
@@ -84,12 +86,30 @@ def test_what_could_not_begin_is_stopped_at_once(make_pod_city: MakePodCity) -> 
     assert city.namespace.pods() == []
 
 
-def test_what_an_agent_that_crashed_showed_last_is_kept(make_pod_city: MakePodCity) -> None:
-    last = "[ -e /keep/gone ] && exec sleep 1000; touch /keep/gone; echo my last words; exit 7"
-    keep = {"name": "keep", "mount": "/keep", "host_path": tempfile.mkdtemp()}
-    city = make_pod_city(f'[[agents]]\nname = "a"\nstart_command = "{last}"\n', volumes=[keep])
+def test_a_start_of_which_nobody_saw_the_end_is_begun_anew(make_pod_city: MakePodCity) -> None:
+    city = make_pod_city(sleepers("a"))
+    controller = city.start()
+    before = city.uids()
+    os.kill(controller, signal.SIGKILL)
+    eventually(lambda: not lives(controller))
+    city.inside("a", "rm /run/gascity/begun")
+    city.namespace.kubectl("annotate", "pod", city.pod("a"), "gascity.dev/staged-")
 
-    city.start()
+    city.ok("start", "--detach")
+
+    city.replaced("a", before)
+    assert city.events("session.start_failed") == []
+
+
+def test_what_an_agent_that_crashed_showed_last_is_kept(
+    make_pod_city: MakePodCity, tmp_path: Path
+) -> None:
+    keep = {"name": "keep", "mount": "/keep", "host_path": str(tmp_path)}
+    city = make_pod_city(f'[[agents]]\nname = "a"\nstart_command = "{ONCE}"\n', volumes=[keep])
+
+    city.ok("start", "--detach")
+    eventually(lambda: city.events("session.crashed"), within=city.limit, every=0.2)
+    city.wait_until_up()
 
     assert city.events("session.crashed") == ["exited with status 7"]
     (crashed,) = [run for run in runs(city) if run["state"] != "running"]
@@ -116,14 +136,15 @@ def test_a_pod_that_ran_longer_than_it_may_is_replaced(
     make_pod_city: MakePodCity, tmp_path: Path
 ) -> None:
     template = tmp_path / "pod.yaml"
-    template.write_text("spec:\n  activeDeadlineSeconds: 8\n")
+    template.write_text("spec:\n  activeDeadlineSeconds: 20\n")
     city = make_pod_city(sleepers("a"), pod_template=str(template))
     city.start()
     before = city.uids()
 
     eventually(lambda: city.uids().get("a", before["a"]) != before["a"], city.limit, 0.2)
 
-    assert "it ran longer than its pod may" in city.events("session.crashed")[0]
+    (why, *_) = city.events("session.crashed")
+    assert "it ran longer than its pod may" in why
 
 
 def test_a_pod_that_ran_out_of_memory_is_replaced_by_one(make_pod_city: MakePodCity) -> None:
