@@ -7,10 +7,9 @@ goes on where this one stopped, unless the pod would be another by now.
 from __future__ import annotations
 
 import contextlib
-import math
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from gascity.core.model import SessionConfig
 from gascity.errors import (
@@ -20,7 +19,6 @@ from gascity.errors import (
     SessionNotFound,
     StartFailed,
     StartPending,
-    StopTimedOut,
 )
 from gascity_kubernetes import entry, manifest, names, state
 from gascity_kubernetes.api import Api
@@ -28,19 +26,22 @@ from gascity_kubernetes.hands import Hands
 from gascity_kubernetes.manifest import City
 from gascity_kubernetes.pods import Pods
 from gascity_kubernetes.problems import Absent, ApiRefused, ApiSilent, Forbidden, Taken
+from gascity_kubernetes.removal import remove
 from gascity_kubernetes.settings import Settings
 from gascity_kubernetes.state import Pod
 
 SHARE = 0.5  # of a start's time that may be spent waiting for the pod: the rest is for the agent
 STUCK = 10.0  # seconds for a pod that lacks something; then whoever decides may decide otherwise
 REHEARSAL = 10.0  # seconds to ask whether a pod would be taken
-ANSWERS = 10.0  # seconds, beyond the grace, for a node that was silent to end a pod after all
 DISCARD = 10.0  # seconds to remove the pod of a start that failed
 QUOTA = "exceeded quota"
 INVALID = 422
 MERGE = "application/merge-patch+json"
 SOON, LATER = 0.05, 1.0
-Check = Callable[[Pod | None], bool]
+# An agent may have been begun by a start that did not live to tell.
+_UNTOUCHED = (
+    f"[ ! -e {entry.BEGUN} ] && ! tmux -S {entry.SOCKET} has-session -t ={entry.SESSION} 2>&1"
+)
 
 
 class Births:
@@ -55,15 +56,22 @@ class Births:
 
     def pod_of(self, session: str, deadline: float) -> Pod | None:
         """Return the pod of a session as it is at this moment, if there is one."""
-        path = self._api.pod_path(names.pod_name(self._city.id, session))
-        try:
-            found = self._api.request("GET", path, timeout=_left(deadline))
-        except Absent:
-            return None
-        if state.session_of(found) != session or state.owner(found) != self._city.id:
+        found = self._named(names.pod_name(self._city.id, session), deadline)
+        if found is None or not self._is_of(session, found):
             return None
         self._pods.put(found)
         return found
+
+    def _named(self, name: str, deadline: float) -> Pod | None:
+        """Return the pod of a name, whoever made it."""
+        try:
+            found: Pod = self._api.request("GET", self._api.pod_path(name), timeout=_left(deadline))
+        except Absent:
+            return None
+        return found
+
+    def _is_of(self, session: str, pod: Pod) -> bool:
+        return state.session_of(pod) == session and state.owner(pod) == self._city.id
 
     def prepare(self, session: str, config: SessionConfig, *, deadline: float) -> Pod:
         """Return a pod that is up and waits for its agent.
@@ -95,36 +103,8 @@ class Births:
             self._create("gc-doctor", sample, until, query={"dryRun": "All"})
 
     def remove(self, pod: Pod, *, grace: float, deadline: float) -> None:
-        """Delete a pod and return when it is gone. Raises StopTimedOut.
-
-        A pod deleted without grace is forgotten before its processes are known to be gone, so that
-        is done only once they are: the node takes its time to tidy up. Of one whose node stays
-        silent nobody will ever know; whoever has it removed gives it up.
-        """
-        name, uid = str(pod["metadata"]["name"]), state.uid(pod)
-        now: Pod | None = pod
-        if not state.has_ended(pod):
-            self._delete(pod, max(1, math.ceil(grace)), deadline)
-            now = self._ended(pod, grace, deadline)
-        if not _is_gone(now, uid):
-            self._delete(pod, 0, deadline)
-            self._until(name, lambda one: _is_gone(one, uid), deadline)
-
-    def _ended(self, pod: Pod, grace: float, deadline: float) -> Pod | None:
-        """Return a pod that was deleted once nothing of it runs, or its node is given up."""
-        name, uid = str(pod["metadata"]["name"]), state.uid(pod)
-
-        def is_over(one: Pod | None) -> bool:
-            return one is None or _is_gone(one, uid) or state.has_ended(one)
-
-        if state.is_lost(pod, time.time()):
-            patience = min(deadline, time.monotonic() + grace + ANSWERS)
-            with contextlib.suppress(TimeoutError):
-                return self._pods.until(name, is_over, deadline=patience)
-            now = self._pods.get(name, deadline=deadline)
-            if is_over(now) or (now is not None and state.is_lost(now, time.time())):
-                return now
-        return self._until(name, is_over, deadline)
+        """Delete a pod and return when it is gone. Raises StopTimedOut."""
+        remove(self._api, self._pods, pod, grace=grace, deadline=deadline)
 
     def discard(self, pod: Pod, failure: StartFailed) -> None:
         """Remove the pod of a start that failed.
@@ -137,20 +117,6 @@ class Births:
             raise StartFailed(
                 f"{failure.message}; and it is not gone: {problem.message}", output=failure.output
             ) from failure
-
-    def _delete(self, pod: Pod, grace: int, deadline: float) -> None:
-        body = {"gracePeriodSeconds": grace, "preconditions": {"uid": state.uid(pod)}}
-        path = self._api.pod_path(str(pod["metadata"]["name"]))
-        with contextlib.suppress(Absent, Taken):  # it is gone, or another is in its place
-            self._api.request("DELETE", path, body=body, timeout=_left(deadline))
-
-    def _until(self, name: str, check: Check, deadline: float) -> Pod | None:
-        try:
-            return self._pods.until(name, check, deadline=deadline)
-        except TimeoutError as problem:
-            raise StopTimedOut(
-                f"pod {name} is still there", hint=f"`kubectl describe pod {name}` tells why"
-            ) from problem
 
     def patch(self, pod: Pod, annotations: dict[str, str | None], *, timeout: float) -> Pod | None:
         """Change annotations of this very pod; None when it is gone."""
@@ -182,6 +148,10 @@ class Births:
                 hint=f"`kubectl create namespace {self._api.namespace}` makes it",
             ) from problem
         except Taken as problem:
+            name = str(wanted["metadata"]["name"])
+            there = self._named(name, until)
+            if there is not None and not self._is_of(session, there):
+                raise _in_the_way(name) from problem
             raise SessionExists(f"session {session} exists already") from problem
         except Forbidden as problem:
             kind = StartPending if QUOTA in problem.message else StartFailed
@@ -202,7 +172,7 @@ class Births:
             return True
         self._await_first_process(found, session, until)
         hand = self._hands.of(found, deadline=until)
-        return hand.run(f"[ ! -e {entry.BEGUN} ]", deadline=until).status == 0
+        return hand.run(_UNTOUCHED, deadline=until).status == 0
 
     def _take_up(self, found: Pod, wanted: Pod, until: float) -> Pod | None:
         """Give a pod that was left behind the metadata of the start that goes on with it."""
@@ -291,8 +261,11 @@ def _pending(pod: Pod) -> StartPending:
     return StartPending(f"its pod is pending: {state.why_pending(pod)}")
 
 
-def _is_gone(pod: Pod | None, uid: str) -> bool:
-    return pod is None or state.uid(pod) != uid
+def _in_the_way(name: str) -> StartPending:
+    return StartPending(
+        f"pod {name} is in the way: it has the name of ours, and this city did not make it",
+        hint=f"`kubectl get pod {name} -o yaml` shows whose it is",
+    )
 
 
 def _left(deadline: float) -> float:

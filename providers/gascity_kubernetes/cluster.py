@@ -24,6 +24,7 @@ from gascity_kubernetes.settings import Settings
 from gascity_kubernetes.state import CONTAINER, Pod
 
 NODE = 5.0  # seconds for a node to tell what a pod had shown
+ASKED = 5.0  # seconds for a cluster to show that it is there
 
 
 class Cluster:
@@ -41,6 +42,16 @@ class Cluster:
         self.listeners: set[Callable[[], None]] = set()
         self.pulse = Pulse(self.inside, self.known, self._tell)
         self._is_followed = False
+
+    def about(self) -> str:
+        """Say which cluster it is, and that it would take a pod of this city.
+
+        Raises ProviderError, with the reason, when it would not or does not answer.
+        """
+        version = self.api.request("GET", "/version", timeout=ASKED).get("gitVersion", "")
+        self.births.rehearse()
+        image = self.births.settings.image
+        return f"Kubernetes {version} at {self.api.about()}; it takes pods of {image}"
 
     def follow(self) -> None:
         """Have the API tell of every change from now on, and feel the pulse of what lives."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import threading
@@ -61,9 +62,7 @@ class Provider(SessionProvider):
     def unavailable(cls) -> str:
         """Say why Kubernetes cannot be used here."""
         if importlib.util.find_spec("kubernetes") is None:
-            return (
-                "the Python package kubernetes is not installed: pip install 'gascity[kubernetes]'"
-            )
+            return "its Python package is not installed: pip install 'gascity[kubernetes]'"
         return ""
 
     @classmethod
@@ -91,8 +90,7 @@ class Provider(SessionProvider):
 
     def about(self) -> str:
         """Say which cluster it is, and that it would take a pod of this city."""
-        self._cluster.births.rehearse()
-        return f"{self._cluster.api.about()}; it takes pods of {self.settings.image}"
+        return self._cluster.about()
 
     def close(self) -> None:
         """Let go of connections. Sessions are not touched."""
@@ -333,10 +331,8 @@ class Provider(SessionProvider):
         if cluster.births.patch(pod, {annotation: value}, timeout=left) is None:
             return False
         if key in entry.MIRRORED and state.is_reachable(pod):
-            try:
+            with contextlib.suppress(Lost, SessionNotFound):  # it has ended: nobody inside asks
                 cluster.inside.mirror(pod, key, value, deadline=deadline)
-            except (Lost, SessionNotFound):
-                return True  # it has ended: nobody inside asks any more
         return True
 
     def _keep_words(self, name: str, deadline: float) -> None:

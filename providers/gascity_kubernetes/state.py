@@ -36,6 +36,7 @@ _BEGINNING = frozenset({"ContainerCreating", "PodInitializing", ""})
 # Why a pod is not ready though its node answers.
 _ANSWERED = frozenset({"ContainersNotReady", "PodCompleted", "ReadinessGatesNotReady"})
 _LAST_SIGNAL = 64
+_LIVES = ("state", "lastState")  # of a container
 
 Pod = Mapping[str, Any]
 
@@ -93,6 +94,15 @@ def is_over(pod: Pod) -> bool:
 def has_ended(pod: Pod) -> bool:
     """Tell whether nothing of a pod runs any more, its other containers included."""
     return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+
+
+def has_begun(pod: Pod) -> bool:
+    """Tell whether anything of a pod runs or ever ran, its other containers included."""
+    status = pod.get("status", {})
+    told = (*status.get("containerStatuses", ()), *_first(pod))
+    return any(
+        {"running", "terminated"} & one.get(key, {}).keys() for one in told for key in _LIVES
+    )
 
 
 def is_going(pod: Pod) -> bool:

@@ -457,3 +457,24 @@ def test_an_agent_that_a_drain_ended_says_so() -> None:
     found = pod(ended, phase="Failed", conditions=(DRAINED,))
 
     assert state.session_state(found, 0.0).life == Exited(signal=15, reason=DRAINED["message"])
+
+
+@pytest.mark.parametrize("name", ["just made", "its container is made", "no such image"])
+def test_a_pod_that_waits_has_not_begun(name: str) -> None:
+    found, _ = PENDING[name]
+
+    assert not state.has_begun(found)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        pod(RUNNING),
+        ended(1),
+        pod({"waiting": {"reason": "ErrImagePull"}}, containerStatuses=[SIDE]),
+        pod({"waiting": {"reason": "PodInitializing"}}, initContainerStatuses=[SIDE]),
+    ],
+    ids=["up", "over", "beside it", "before it"],
+)
+def test_a_pod_of_which_anything_runs_or_ran_has_begun(found: Pod) -> None:
+    assert state.has_begun(found)
