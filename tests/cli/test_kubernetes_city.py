@@ -141,7 +141,7 @@ def test_a_pod_deleted_by_somebody_is_replaced_by_one(make_pod_city: MakePodCity
 
     city.replaced("a", before)
     (why,) = city.events("session.crashed")
-    assert why.startswith("the session is gone")
+    assert why.startswith("its pod was deleted")
     assert len(city.events("session.started", "a")) == 2
     assert city.agents()["a"]["restarts"] == 1
     assert len(city.namespace.pods()) == 2

@@ -192,11 +192,11 @@ def test_an_agent_on_a_lost_node_is_lost_and_not_restarted(make_pod_city: MakePo
         city.write_status("a", {"conditions": [gone]})
         agent = city.agents()["a"]
         assert agent["state"] == "lost", agent
+        assert "it may live there, so it is not restarted" in city.gc("why", "a").stdout
         return agent
 
     stands = eventually(lost, within=city.limit, every=0.1)
     assert stands["reason"].endswith(" does not answer")
-    assert "it may live there, so it is not restarted" in city.gc("why", "a").stdout
 
     city.wait_until_up()
     assert city.uids() == before
