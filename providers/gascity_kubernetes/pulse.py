@@ -116,11 +116,16 @@ class Pulse:
                     self._beat(pool)
 
     def _beat(self, pool: ThreadPoolExecutor) -> None:
+        now = time.time()
         pods = {state.uid(pod): pod for pod in self._pods(time.monotonic() + LIMIT)}
         living = {
             uid: pod
             for uid, pod in pods.items()
-            if state.is_staged(pod) and state.is_reachable(pod) and not state.is_going(pod)
+            if state.is_staged(pod)
+            and state.is_reachable(pod)
+            and not state.is_going(pod)
+            # Its node would not answer, and everybody else would be asked late.
+            and not state.is_lost(pod, now)
         }
         found = dict(zip(living, pool.map(self._take_or_none, living.values()), strict=True))
         beats = {uid: beat for uid, beat in found.items() if beat is not None}
