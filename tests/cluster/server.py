@@ -13,6 +13,7 @@ import ssl
 import subprocess
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -61,6 +62,15 @@ class ApiServer:
         if process is not None:
             process.kill()
             process.wait()
+
+    @contextlib.contextmanager
+    def killed(self) -> Iterator[None]:
+        """Have none for a while."""
+        self.kill()
+        try:
+            yield
+        finally:
+            self.start()
 
     def write_config(self, path: Path) -> str:
         """Write a configuration that leads to it."""
