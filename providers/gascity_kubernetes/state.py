@@ -31,6 +31,7 @@ _PLAIN = {
     "DeadlineExceeded": "it ran longer than its pod may",
     "Preempting": "a pod of higher priority took its place",
 }
+_PULLING = frozenset({"ErrImagePull", "ImagePullBackOff"})
 _MAKING = "its container is being made on node"
 _BEGINNING = frozenset({"ContainerCreating", "PodInitializing", ""})
 # Why a pod is not ready though its node answers.
@@ -147,6 +148,8 @@ def why_pending(pod: Pod) -> str:
     for container in (_container(pod), *_first(pod)):
         waiting = container.get("state", {}).get("waiting", {})
         reason, message = str(waiting.get("reason", "")), str(waiting.get("message", ""))
+        if reason in _PULLING:
+            return _not_pulled(pod, container)
         if reason not in _BEGINNING:
             return _sentence(reason, message)
     for condition in status.get("conditions", ()):
@@ -157,6 +160,12 @@ def why_pending(pod: Pod) -> str:
     if not pod.get("spec", {}).get("nodeName"):
         return "it waits for a node"
     return f"{_MAKING} {pod['spec']['nodeName']}"
+
+
+def _not_pulled(pod: Pod, container: Mapping[str, Any]) -> str:
+    """Say that an image cannot be pulled: one sentence for the two states that take turns."""
+    tells = f"`kubectl describe pod {pod['metadata']['name']}` tells why"
+    return f"ImagePullBackOff: image {container.get('image', '')} cannot be pulled; {tells}"
 
 
 def is_stuck(pod: Pod) -> bool:

@@ -48,15 +48,17 @@ def pending_for(city: PodCity, reason: str) -> Agent:
             {"image": "localhost/nothing:1", "image_pull_policy": "Never"},
             'ErrImageNeverPull: Container image "localhost/nothing:1" is not present',
         ),
-        ({"image": "localhost/nothing:1"}, "ErrImagePull: "),
-        ({"image": "localhost/nothing:1"}, "ImagePullBackOff: "),
+        (
+            {"image": "localhost/nothing:1"},
+            "ImagePullBackOff: image localhost/nothing:1 cannot be pulled; `kubectl describe pod ",
+        ),
         (
             {"secret_env": {"KEY": "nothing/key"}},
             'CreateContainerConfigError: secret "nothing" not found',
         ),
         ({"cpu_request": "4000"}, "unschedulable: 0/1 nodes are available: 1 Insufficient cpu"),
     ],
-    ids=["no-node", "no-image-here", "no-image-there", "still-no-image", "no-secret", "no-room"],
+    ids=["no-node", "no-image-here", "no-image-there", "no-secret", "no-room"],
 )
 def test_what_a_pod_waits_for_is_told_and_can_be_mended(
     make_pod_city: MakePodCity, settings: dict[str, object], reason: str

@@ -94,6 +94,7 @@ UNSCHEDULABLE = {
 NEVER = 'Container image "none:1" is not present with pull policy of Never'
 SIDE = {"name": "side", "restartCount": 0, "state": RUNNING}
 
+UNPULLED = "ImagePullBackOff: image agent:1 cannot be pulled; `kubectl describe pod p` tells why"
 PENDING: dict[str, tuple[Pod, str]] = {
     "just made": (
         pod(phase="Pending", conditions=(), node="", annotations=ANNOTATIONS),
@@ -113,11 +114,11 @@ PENDING: dict[str, tuple[Pod, str]] = {
     ),
     "no such image": (
         waiting("ErrImagePull", 'rpc error: code = NotFound desc = "none:1": not found'),
-        'ErrImagePull: rpc error: code = NotFound desc = "none:1": not found',
+        UNPULLED,
     ),
     "still no such image": (
         waiting("ImagePullBackOff", 'Back-off pulling image "none:1"'),
-        'ImagePullBackOff: Back-off pulling image "none:1"',
+        UNPULLED,
     ),
     "an image that must not be pulled": (
         waiting("ErrImageNeverPull", NEVER),
