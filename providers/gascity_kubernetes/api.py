@@ -38,14 +38,15 @@ class Api:
     def __init__(self, settings: Settings, fence: Callable[[], None] = lambda: None) -> None:
         """Find out where the API is and who we are; asks nothing yet.
 
-        `fence` is called right before each request that changes something, and may raise.
+        `fence` is called right before each request that changes something, and may raise; so it is
+        before anything is run in a container, for that may change something.
         Raises ConfigError when that is not known, NotInstalled without the client library, and
         ApiSilent when what should tell who we are does not answer.
         """
         self.namespace = settings.namespace
         self.requests: Counter[str] = Counter()
         self._settings = settings
-        self._fence = fence
+        self.fence = fence
         self._lock = threading.Lock()
         self._access = self._load(_LOADED_WITHIN)
         self._loaded = time.monotonic()
@@ -149,6 +150,7 @@ class Api:
         wanted = {"stdin": stdin, "stdout": True, "stderr": not tty, "tty": tty}
         query += [(name, "true" if is_on else "false") for name, is_on in wanted.items()]
         deadline = time.monotonic() + timeout
+        self.fence()
         access = self._count("exec")
         found = open_stream(access, path, query, doing("GET", path), deadline=deadline)
         if isinstance(found, tuple) and found[0] == 401 and self._reload(access, deadline):
@@ -181,7 +183,7 @@ class Api:
         for may_reload in (True, False):
             access = self._count(kind(method, path))
             if method != "GET":
-                self._fence()
+                self.fence()
             status, said = exchange(
                 access,
                 method,

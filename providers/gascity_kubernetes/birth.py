@@ -7,19 +7,18 @@ goes on where this one stopped, unless the pod would be another by now.
 from __future__ import annotations
 
 import contextlib
-import math
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from gascity.core.model import SessionConfig
 from gascity.errors import (
+    GascityError,
     ProviderUnavailable,
     SessionExists,
     SessionNotFound,
     StartFailed,
     StartPending,
-    StopTimedOut,
 )
 from gascity_kubernetes import entry, manifest, names, state
 from gascity_kubernetes.api import Api
@@ -27,16 +26,22 @@ from gascity_kubernetes.hands import Hands
 from gascity_kubernetes.manifest import City
 from gascity_kubernetes.pods import Pods
 from gascity_kubernetes.problems import Absent, ApiRefused, ApiSilent, Forbidden, Taken
+from gascity_kubernetes.removal import remove
 from gascity_kubernetes.settings import Settings
 from gascity_kubernetes.state import Pod
 
 SHARE = 0.5  # of a start's time that may be spent waiting for the pod: the rest is for the agent
 STUCK = 10.0  # seconds for a pod that lacks something; then whoever decides may decide otherwise
 REHEARSAL = 10.0  # seconds to ask whether a pod would be taken
+DISCARD = 10.0  # seconds to remove the pod of a start that failed
 QUOTA = "exceeded quota"
+INVALID = 422
 MERGE = "application/merge-patch+json"
-SOON = 0.05
-Check = Callable[[Pod | None], bool]
+SOON, LATER = 0.05, 1.0
+# An agent may have been begun by a start that did not live to tell.
+_UNTOUCHED = (
+    f"[ ! -e {entry.BEGUN} ] && ! tmux -S {entry.SOCKET} has-session -t ={entry.SESSION} 2>&1"
+)
 
 
 class Births:
@@ -51,15 +56,22 @@ class Births:
 
     def pod_of(self, session: str, deadline: float) -> Pod | None:
         """Return the pod of a session as it is at this moment, if there is one."""
-        path = self._api.pod_path(names.pod_name(self._city.id, session))
-        try:
-            found = self._api.request("GET", path, timeout=_left(deadline))
-        except Absent:
-            return None
-        if state.session_of(found) != session or state.owner(found) != self._city.id:
+        found = self._named(names.pod_name(self._city.id, session), deadline)
+        if found is None or not self._is_of(session, found):
             return None
         self._pods.put(found)
         return found
+
+    def _named(self, name: str, deadline: float) -> Pod | None:
+        """Return the pod of a name, whoever made it."""
+        try:
+            found: Pod = self._api.request("GET", self._api.pod_path(name), timeout=_left(deadline))
+        except Absent:
+            return None
+        return found
+
+    def _is_of(self, session: str, pod: Pod) -> bool:
+        return state.session_of(pod) == session and state.owner(pod) == self._city.id
 
     def prepare(self, session: str, config: SessionConfig, *, deadline: float) -> Pod:
         """Return a pod that is up and waits for its agent.
@@ -91,37 +103,20 @@ class Births:
             self._create("gc-doctor", sample, until, query={"dryRun": "All"})
 
     def remove(self, pod: Pod, *, grace: float, deadline: float) -> None:
-        """Delete a pod and return when it is gone. Raises StopTimedOut.
+        """Delete a pod and return when it is gone. Raises StopTimedOut."""
+        remove(self._api, self._pods, pod, grace=grace, deadline=deadline)
 
-        A pod deleted without grace is forgotten before its processes are known to be gone, so that
-        is done only once they are: the node takes its time to tidy up.
+    def discard(self, pod: Pod, failure: StartFailed) -> None:
+        """Remove the pod of a start that failed.
+
+        Raises StartFailed where that fails too: why the start did is told in any case.
         """
-        name, uid = str(pod["metadata"]["name"]), state.uid(pod)
-        now: Pod | None = pod
-        if not state.has_ended(pod):
-            self._delete(pod, max(1, math.ceil(grace)), deadline)
-            now = self._until(
-                name,
-                lambda one: one is None or _is_gone(one, uid) or state.has_ended(one),
-                deadline,
-            )
-        if not _is_gone(now, uid):
-            self._delete(pod, 0, deadline)
-            self._until(name, lambda one: _is_gone(one, uid), deadline)
-
-    def _delete(self, pod: Pod, grace: int, deadline: float) -> None:
-        body = {"gracePeriodSeconds": grace, "preconditions": {"uid": state.uid(pod)}}
-        path = self._api.pod_path(str(pod["metadata"]["name"]))
-        with contextlib.suppress(Absent, Taken):  # it is gone, or another is in its place
-            self._api.request("DELETE", path, body=body, timeout=_left(deadline))
-
-    def _until(self, name: str, check: Check, deadline: float) -> Pod | None:
         try:
-            return self._pods.until(name, check, deadline=deadline)
-        except TimeoutError as problem:
-            raise StopTimedOut(
-                f"pod {name} is still there", hint=f"`kubectl describe pod {name}` tells why"
-            ) from problem
+            self.remove(pod, grace=0.0, deadline=time.monotonic() + DISCARD)
+        except GascityError as problem:
+            raise StartFailed(
+                f"{failure.message}; and it is not gone: {problem.message}", output=failure.output
+            ) from failure
 
     def patch(self, pod: Pod, annotations: dict[str, str | None], *, timeout: float) -> Pod | None:
         """Change annotations of this very pod; None when it is gone."""
@@ -133,6 +128,10 @@ class Births:
             )
         except (Absent, Taken):
             return None
+        except ApiRefused as problem:
+            if problem.status == INVALID and "metadata.uid" in problem.message:
+                return None  # so it says that another pod has the name by now
+            raise
         self._pods.put(changed)
         return changed
 
@@ -149,6 +148,10 @@ class Births:
                 hint=f"`kubectl create namespace {self._api.namespace}` makes it",
             ) from problem
         except Taken as problem:
+            name = str(wanted["metadata"]["name"])
+            there = self._named(name, until)
+            if there is not None and not self._is_of(session, there):
+                raise _in_the_way(name) from problem
             raise SessionExists(f"session {session} exists already") from problem
         except Forbidden as problem:
             kind = StartPending if QUOTA in problem.message else StartFailed
@@ -169,7 +172,7 @@ class Births:
             return True
         self._await_first_process(found, session, until)
         hand = self._hands.of(found, deadline=until)
-        return hand.run(f"[ ! -e {entry.BEGUN} ]", deadline=until).status == 0
+        return hand.run(_UNTOUCHED, deadline=until).status == 0
 
     def _take_up(self, found: Pod, wanted: Pod, until: float) -> Pod | None:
         """Give a pod that was left behind the metadata of the start that goes on with it."""
@@ -220,6 +223,7 @@ class Births:
         pod of the same name that was deleted before.
         """
         asked = f"[ -e {entry.WAITING} ]"
+        pause = SOON
         while True:
             try:
                 if self._hands.of(pod, deadline=until).run(asked, deadline=until).status == 0:
@@ -234,7 +238,8 @@ class Births:
                     raise
             if time.monotonic() >= until:
                 raise ApiSilent(f"the first process of the pod of {session} is not up")
-            time.sleep(SOON)  # nothing tells when a process has made a file
+            time.sleep(pause)  # nothing tells when a process has made a file
+            pause = min(pause * 2, LATER)
 
     def _failed(self, pod: Pod, session: str) -> StartFailed:
         said = state.session_state(pod, time.time()).life
@@ -256,8 +261,11 @@ def _pending(pod: Pod) -> StartPending:
     return StartPending(f"its pod is pending: {state.why_pending(pod)}")
 
 
-def _is_gone(pod: Pod | None, uid: str) -> bool:
-    return pod is None or state.uid(pod) != uid
+def _in_the_way(name: str) -> StartPending:
+    return StartPending(
+        f"pod {name} is in the way: it has the name of ours, and this city did not make it",
+        hint=f"`kubectl get pod {name} -o yaml` shows whose it is",
+    )
 
 
 def _left(deadline: float) -> float:

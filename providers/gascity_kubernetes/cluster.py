@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 
-from gascity.errors import ProviderUnavailable
+from gascity.errors import ProviderError, ProviderUnavailable
 from gascity.screens.screen import Screen
 from gascity.session.provider import CityContext
 from gascity.session.tmux import screen
@@ -19,10 +19,12 @@ from gascity_kubernetes.listing import list_pods
 from gascity_kubernetes.manifest import City
 from gascity_kubernetes.pods import Pods
 from gascity_kubernetes.podtmux import PodPane, PodTmux
-from gascity_kubernetes.problems import Absent, ApiRefused
 from gascity_kubernetes.pulse import Pulse
 from gascity_kubernetes.settings import Settings
 from gascity_kubernetes.state import CONTAINER, Pod
+
+NODE = 5.0  # seconds for a node to tell what a pod had shown
+ASKED = 5.0  # seconds for a cluster to show that it is there
 
 
 class Cluster:
@@ -41,6 +43,16 @@ class Cluster:
         self.pulse = Pulse(self.inside, self.known, self._tell)
         self._is_followed = False
 
+    def about(self) -> str:
+        """Say which cluster it is, and that it would take a pod of this city.
+
+        Raises ProviderError, with the reason, when it would not or does not answer.
+        """
+        version = self.api.request("GET", "/version", timeout=ASKED).get("gitVersion", "")
+        self.births.rehearse()
+        image = self.births.settings.image
+        return f"Kubernetes {version} at {self.api.about()}; it takes pods of {image}"
+
     def follow(self) -> None:
         """Have the API tell of every change from now on, and feel the pulse of what lives."""
         self.pods.listeners.add(self._tell)
@@ -51,13 +63,22 @@ class Cluster:
     def known(self, deadline: float) -> Iterable[Pod]:
         """Return the city's pods: what the watch told, or one list where nobody watches."""
         if self._is_followed:
-            return self.pods.all(deadline=deadline).values()
+            return self._ours(self.pods.all(deadline=deadline).values())
         return self.listed(deadline)
 
     def listed(self, deadline: float) -> Iterable[Pod]:
         """Return the city's pods as the API lists them at this moment."""
         found, _ = list_pods(self.api, {"labelSelector": self._selector}, deadline)
-        return found.values()
+        return self._ours(found.values())
+
+    def _ours(self, pods: Iterable[Pod]) -> list[Pod]:
+        """Return those that carry a session, and not a copy that somebody made of one."""
+        return [
+            pod
+            for pod in pods
+            if state.owner(pod) == self.city.id
+            and pod["metadata"]["name"] == names.pod_name(self.city.id, state.session_of(pod))
+        ]
 
     def tmux(self) -> PodTmux:
         """Return what reaches the tmux of one pod, whichever is looked for."""
@@ -76,16 +97,19 @@ class Cluster:
             return None
 
     def log(self, pod: Pod, deadline: float) -> str:
-        """Return all that the agent of a pod which ended had shown; its last words at least."""
+        """Return all that the agent of a pod which ended had shown; its last words at least.
+
+        Its node may be no more: it is given little time to answer, and need not.
+        """
         path = self.api.pod_path(str(pod["metadata"]["name"])) + "/log"
         try:
             said = self.api.request_text(
                 "GET",
                 path,
                 query={"container": CONTAINER},
-                timeout=max(deadline - time.monotonic(), 0.01),
+                timeout=max(min(deadline - time.monotonic(), NODE), 0.01),
             )
-        except (Absent, ApiRefused):
+        except ProviderError:
             said = ""
         lines = screen.trimmed(said.encode().split(b"\n"))
         return "\n".join(lines) if lines else state.last_words(pod)

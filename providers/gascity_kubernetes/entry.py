@@ -55,7 +55,9 @@ _ENTRY = r"""
 umask 077
 d=@HOME@
 mkdir -p "$d/meta" "$d/told" "$d/bin" || exit 78
-ended= asked=
+ended= asked= mine=
+read -r self rest </proc/self/stat  # Kubernetes makes one dollar of two
+{ read -r mine </proc/self/cgroup; } 2>/dev/null
 trap 'ended=1' USR2
 trap 'asked=1' TERM INT HUP
 say() { printf 'gc: %s\n' "$1" >@MESSAGE@ 2>/dev/null; }
@@ -63,8 +65,10 @@ nap() { sleep "$1" & nap=$!; wait "$nap"; kill "$nap" 2>/dev/null; }
 mux() { tmux -u -S @SOCKET@ "$@" 2>/dev/null; }
 pane() { mux display-message -p -t @PANE@ "$1"; }
 command -v tmux >/dev/null || { say "there is no tmux in its image"; exit 127; }
-cat >"$d/bin/gc" <<'SHIM'
+# A bash may need a file for this, and the root of the pod may be read-only.
+(TMPDIR=$d; cat >"$d/bin/gc" <<'SHIM'
 @SHIM@SHIM
+)
 chmod 755 "$d/bin/gc"
 term=screen-256color
 for one in /usr/share/terminfo /lib/terminfo /etc/terminfo /usr/lib/terminfo; do
@@ -74,8 +78,11 @@ PATH="$PATH:$d/bin" mux -f /dev/null start-server \; \
   set-option -s exit-empty off \; set-option -s exit-unattached off \; \
   set-option -g update-environment '' \; set-option -g default-terminal "$term" \; \
   set-option -g history-limit @HISTORY@ \; set-option -g remain-on-exit on \; \
-  set-option -gq remain-on-exit-format '' \; set-option -g window-size latest \; \
-  set-hook -g pane-died 'run-shell -b "kill -USR2 1"'
+  set-option -gq remain-on-exit-format '' \; set-option -g window-size latest
+# A person who is attached can close the pane as well, or all there is.
+for one in pane-died after-kill-pane window-unlinked session-closed; do
+  mux set-hook -g "$one" "run-shell -b 'kill -USR2 $self'"
+done
 server=$(mux display-message -p '#{pid}')
 [ -n "$server" ] || { say "its tmux cannot be started"; exit 70; }
 printf '%s\n' '@TOKEN@' >"$d/token"
@@ -88,21 +95,25 @@ while [ -z "$asked$ended" ] && [ ! -e "$d/begun" ]; do
 done
 # While tmux notes a terminal in the list of logins it is deaf for the ends of its children.
 while [ -z "$asked" ] && kill -CHLD "$server" 2>/dev/null; do
-  if [ -n "$ended" ]; then
-    ended=
-    [ "$(pane '#{pane_dead}')" = 0 ] || break
-  else
-    nap 2
-  fi
+  [ -n "$ended" ] || { nap 2; continue; }
+  ended=
+  case "$(mux display-message -p asked \; display-message -p -t @PANE@ '#{pane_dead}')" in
+    *0) ;;
+    '') ended=1; sleep 0.5 ;;  # it could not be asked, so nothing is known
+    *) break ;;
+  esac
 done
 others() {
   found=
   for one in /proc/[0-9]*; do
     one=${one#/proc/}
-    [ "$one" = 1 ] || [ "$one" = "$server" ] && continue
+    case "$one" in 1 | "$self" | "$server") continue ;; esac
     { read -r line <"/proc/$one/stat"; } 2>/dev/null || continue
     case "${line##*) }" in Z*) continue ;; esac
-    found="$found $one"
+    # Where a pod shares its processes, those of other containers are seen and not touched.
+    group=
+    { read -r group <"/proc/$one/cgroup"; } 2>/dev/null
+    case "$group" in */../*) ;; "$mine"*) found="$found $one" ;; esac
   done
 }
 # The signal that will be heard: an interactive shell ignores TERM.

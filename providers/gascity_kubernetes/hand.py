@@ -11,14 +11,14 @@ import os
 import shlex
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gascity.session.tmux.problems import Lost
 from gascity.session.tmux.wire import Block
 from gascity_kubernetes import entry
 from gascity_kubernetes.problems import ApiSilent
-from gascity_kubernetes.streams import Stream, StreamEnded
+from gascity_kubernetes.streams import FRAME, STDOUT, Stream, StreamEnded
 
 MOST = 64 * 1024 * 1024  # bytes of one answer; a shell that says more has gone mad
 
@@ -27,9 +27,13 @@ class HandLost(Lost):
     """The shell went away before it answered: nobody knows what was done."""
 
 
+class NothingDone(HandLost):
+    """The shell was gone before it was told anything: another can do it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How a command ended, and what it printed."""
+    """How a command ended, and what it printed; its complaints only where it says `2>&1`."""
 
     status: int
     output: bytes
@@ -41,10 +45,14 @@ class Done:
 
 
 class Hand:
-    """One shell in one pod. Thread-safe: who comes second waits for its turn."""
+    """One shell in one pod. Thread-safe: who comes second waits for its turn.
 
-    def __init__(self, stream: Stream) -> None:
+    `may_act` is called right before each thing that is done, and may raise.
+    """
+
+    def __init__(self, stream: Stream, may_act: Callable[[], None]) -> None:
         self._stream = stream
+        self._may_act = may_act
         self._lock = threading.Lock()
         self._fence = f"gc-fence-{os.urandom(8).hex()}"
         self._count = 0
@@ -56,7 +64,7 @@ class Hand:
         """Do a piece of shell script; it must be whole, and gets no input.
 
         Raises HandLost when the shell goes away, and ApiSilent when it does not answer in time;
-        then the hand is of no more use.
+        then the hand is of no more use, and neither is it to one who must not act.
         """
         if not self._lock.acquire(timeout=max(deadline - time.monotonic(), 0.001)):
             raise ApiSilent("the pod's shell is busy with something else")
@@ -86,9 +94,15 @@ class Hand:
         text = "\n".join([*asked, ""])
         mux = f'"$mux" -u -S {entry.SOCKET} source-file - 2>&1'
         given = "" if path is None else f"PATH={path} "
-        script = f"mux=$(command -v tmux)\n{given}{mux} <<'{token}'\n{text}{token}"
+        # A bash writes what is long into a file: where only memory is, which can be written to.
+        begin = f"mux=$(command -v tmux)\nTMPDIR={entry.HOME}\n"
+        script = f"{begin}{given}{mux} <<'{token}'\n{text}{token}"
         done = self.run(script, deadline=deadline)
         return _blocks(done.output, token, len(lines))
+
+    def is_idle(self, since: float) -> bool:
+        """Tell whether it is of no more use, or nobody has used it since then."""
+        return self.is_lost or (self.used_at < since and not self._lock.locked())
 
     def close(self) -> None:
         """Let go. What runs in the pod is not touched."""
@@ -97,14 +111,18 @@ class Hand:
 
     def _run(self, script: str, deadline: float) -> Done:
         if self.is_lost:
-            raise HandLost("the pod's shell has ended")
+            raise NothingDone("the pod's shell has ended")
         self._count += 1
         fence = f"{self._fence}-{self._count}"
         whole = f"{{ {script}\n}} </dev/null\nprintf '\\n%s %s\\n' {fence} $?\n"
+        data = whole.encode("utf-8", "surrogateescape")
+        self._may_act()
         try:
-            self._stream.write(whole.encode("utf-8", "surrogateescape"))
+            self._stream.write(data, deadline=deadline)
         except StreamEnded as problem:
-            raise HandLost(f"the pod's shell has ended: {problem}") from problem
+            # A message that broke off was not delivered; of several, some may have been.
+            lost = NothingDone if len(data) <= FRAME else HandLost
+            raise lost(f"the pod's shell has ended: {problem}") from problem
         end = b"\n" + fence.encode() + b" "
         found = bytearray(self._rest)
         looked = 0
@@ -119,13 +137,16 @@ class Hand:
                 raise HandLost("the pod's shell does not stop talking")
 
     def _more(self, deadline: float) -> bytes:
-        try:
-            heard = self._stream.read(max(deadline - time.monotonic(), 0.001))
-        except TimeoutError as problem:
-            raise ApiSilent("the pod's shell did not answer in time") from problem
-        if heard is None:
-            raise HandLost("the pod's shell has ended")
-        return heard[1]
+        """Return more of the output; complaints come whenever they like, and are left out."""
+        while True:
+            try:
+                heard = self._stream.read(max(deadline - time.monotonic(), 0.001))
+            except TimeoutError as problem:
+                raise ApiSilent("the pod's shell did not answer in time") from problem
+            if heard is None:
+                raise HandLost("the pod's shell has ended")
+            if heard[0] == STDOUT:
+                return heard[1]
 
 
 def quote(text: str) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 from gascity.errors import SessionNotFound
 from gascity_kubernetes import entry, state
 from gascity_kubernetes.api import Api
-from gascity_kubernetes.hand import Hand
+from gascity_kubernetes.hand import Hand, NothingDone
 from gascity_kubernetes.problems import Absent, ApiRefused, ApiSilent
 from gascity_kubernetes.state import CONTAINER, Pod
 
+T = TypeVar("T")
 SHELL = "/bin/sh"
 IDLE = 60.0  # seconds for which a hand that nobody uses is kept
 
@@ -28,12 +31,14 @@ class Hands:
     def of(self, pod: Pod, *, deadline: float) -> Hand:
         """Return the hand in a pod, opened where there is none.
 
-        Raises SessionNotFound when the pod has no shell to give, as one that ended.
+        Raises SessionNotFound when the pod has no shell to give, as one that ended, and ApiSilent
+        when its first process is not up.
         """
         uid = state.uid(pod)
         with self._lock:
             hand = self._hands.get(uid)
             if hand is not None and not hand.is_lost:
+                hand.used_at = time.monotonic()  # it is not let go before it is used
                 return hand
             turn = self._opening.setdefault(uid, threading.Lock())
         if not turn.acquire(timeout=max(deadline - time.monotonic(), 0.001)):
@@ -49,6 +54,18 @@ class Hands:
         finally:
             turn.release()
 
+    def do(self, pod: Pod, work: Callable[[Hand], T], *, deadline: float) -> T:
+        """Have the hand in a pod do something, or a new one where it was gone already.
+
+        Nothing is done twice: raises HandLost when nobody knows what was done. Else as `of`.
+        """
+        while True:
+            try:
+                return work(self.of(pod, deadline=deadline))
+            except NothingDone:
+                if time.monotonic() >= deadline:
+                    raise
+
     def open(self, pod: Pod, *, deadline: float) -> Hand:
         """Return a new hand in a pod, which the caller keeps and closes; raises as `of` does."""
         name = str(pod["metadata"]["name"])
@@ -58,25 +75,30 @@ class Hands:
             )
         except (Absent, ApiRefused) as problem:
             raise SessionNotFound(f"nothing can be done in pod {name}: {problem}") from problem
-        hand = Hand(stream)
+        hand = Hand(stream, self._api.fence)
         # A pod is reached by its name, which may be another's by now.
         found = hand.run(f"cat {entry.TOKEN}", deadline=deadline).text.strip()
         if found != state.token(pod):
             hand.close()
+            if not found:  # it says who it is as the first thing it does
+                raise ApiSilent(f"the first process of pod {name} is not up")
             raise SessionNotFound(f"pod {name} was replaced by another")
         return hand
 
-    def keep_only(self, uids: set[str]) -> None:
-        """Let go of the hands in pods that are no more, and of those that nobody used for long."""
+    def tidy(self) -> None:
+        """Let go of the hands that nobody used for long, as in pods that are no more.
+
+        Whether a pod is still there is not asked: one that begins may not be known yet.
+        """
         now = time.monotonic()
         with self._lock:
-            idle = {
-                uid
-                for uid, hand in self._hands.items()
-                if uid not in uids or hand.is_lost or now - hand.used_at > IDLE
-            }
+            idle = [uid for uid, hand in self._hands.items() if hand.is_idle(now - IDLE)]
             gone = [self._hands.pop(uid) for uid in idle]
-            self._opening = {uid: lock for uid, lock in self._opening.items() if uid in uids}
+            self._opening = {
+                uid: turn
+                for uid, turn in self._opening.items()
+                if uid in self._hands or turn.locked()
+            }
         for hand in gone:
             hand.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,10 +10,11 @@ from dataclasses import dataclass
 from gascity.core.observed import Alive, Exited, Life
 from gascity.errors import ProviderError, SessionNotFound
 from gascity.session import processes
+from gascity.session.tmux.problems import Lost
 from gascity_kubernetes import entry, staging, state
 from gascity_kubernetes.api import Api
 from gascity_kubernetes.birth import Births
-from gascity_kubernetes.hand import Hand, quote
+from gascity_kubernetes.hand import Hand, HandLost, quote
 from gascity_kubernetes.hands import Hands
 from gascity_kubernetes.pods import Pods
 from gascity_kubernetes.state import CONTAINER, Pod
@@ -62,17 +64,17 @@ class Inside:
         archive, size, name = staging.pack(src)
         with archive:
             words = staging.unpack_words(work, rel_dst, name, size, overwrite=overwrite)
+            left = max(deadline - time.monotonic(), 0.01)
             stream = self.api.open_stream(
-                str(pod["metadata"]["name"]), CONTAINER, words, stdin=True, timeout=timeout
+                str(pod["metadata"]["name"]), CONTAINER, words, stdin=True, timeout=left
             )
             said = b""
             try:
-                for piece in staging.pieces(archive):
-                    stream.write(piece)
+                with contextlib.suppress(StreamEnded):  # what it says, and its status, tell why
+                    for piece in staging.pieces(archive):
+                        stream.write(piece, deadline=deadline)
                 while (heard := stream.read(max(deadline - time.monotonic(), 0.01))) is not None:
                     said += heard[1]
-            except StreamEnded:
-                pass  # its status tells
             except TimeoutError as problem:
                 raise ProviderError(f"{src} was not copied in time") from problem
             finally:
@@ -92,7 +94,16 @@ class Inside:
         script = f"rm -f {path}"
         if value is not None:
             script = f"printf %s {quote(value)} >{path}.new && mv {path}.new {path}"
-        self.hand(pod, deadline=deadline).run(script, deadline=deadline)
+        for is_last in (False, True):
+            try:
+                self.hands.do(
+                    pod, lambda hand: hand.run(script, deadline=deadline), deadline=deadline
+                )
+            except HandLost:  # to do it twice is to do it once
+                if is_last:
+                    raise
+            else:
+                return
 
     def end_of(self, pod: Pod, *, deadline: float) -> Life:
         """Return how a pod's agent ended, once the API knows it; what the API says till then."""
@@ -110,13 +121,22 @@ class Inside:
         return state.session_state(now, time.time()).life
 
     def programs(self, pod: Pod, *, deadline: float) -> set[str]:
-        """Return the names of the programs that run in the agent's process tree."""
+        """Return the names of the programs that run in the agent's process tree.
+
+        Raises Lost when the pod's tmux or its kernel does not say.
+        """
         done = self.hand(pod, deadline=deadline).run(_TABLE, deadline=deadline)
-        return programs_in(done.output)
+        try:
+            return programs_in(done.output)
+        except ValueError as problem:
+            raise Lost(f"the processes of a pod are not told: {problem}") from problem
 
 
 def programs_in(table: bytes) -> set[str]:
-    """Return the names of what runs below the pane, in what `head -v` said of /proc."""
+    """Return the names of what runs below the pane, in what `head -v` said of /proc.
+
+    Raises ValueError for a table that says nothing: then nothing is known of any program.
+    """
     first, _, rest = table.partition(b"\n")
     parents: dict[int, int] = {}
     comms: dict[int, str] = {}
@@ -136,8 +156,10 @@ def programs_in(table: bytes) -> set[str]:
         else:
             cut = content.removesuffix(b"\n").split(b"\0")
             words[int(pid)] = [word.decode(errors="replace") for word in cut if word]
+    if not first.strip().isdigit() or not parents:
+        raise ValueError("there is no list of them")
     found: set[str] = set()
-    waiting = [int(first)] if first.strip().isdigit() and int(first) in parents else []
+    waiting = [int(first)] if int(first) in parents else []
     while waiting:
         pid_ = waiting.pop()
         found |= processes.names_of(comms[pid_], "", words.get(pid_, []))

@@ -139,7 +139,7 @@ class LeaseLeadership(Leadership):
                 case Wait(until):
                     self._ended.wait(until - now)
                 case Over(why):
-                    self._lose(why, late=self._leader() != "")
+                    self._lose(why, late=self._leader() != "" or self._is_late())
                 case Look():
                     self._ask(self._look)
                 case Make():
@@ -150,10 +150,13 @@ class LeaseLeadership(Leadership):
     def _guard(self) -> None:
         """Notice that the time is over."""
         while not self._ended.wait(max(self._acts_until - clock(), 0.0)):
-            over = clock() - self._acts_until
-            if over >= 0:
+            if clock() >= self._acts_until:
                 why = f"its lease could not be renewed for {ACTS:g} s"
-                self._lose(why, late=over >= DURATION - ACTS)
+                self._lose(why, late=self._is_late())
+
+    def _is_late(self) -> bool:
+        """Tell whether the time of one who led has been over for so long that another may lead."""
+        return clock() - self._acts_until >= DURATION - ACTS
 
     def _lose(self, why: str, *, late: bool = False) -> None:
         with self._lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from gascity.errors import SessionNotFound
 from gascity.session.tmux.problems import Gone
@@ -13,6 +14,7 @@ from gascity_kubernetes.hand import Done, Hand, quote
 from gascity_kubernetes.hands import Hands
 from gascity_kubernetes.state import Pod
 
+T = TypeVar("T")
 _WINK = "0.05"  # seconds for a program to see that its terminal changed its size
 # Only bash can tell whether a terminal holds input; where there is none, that is not told.
 _INPUT = """(
@@ -69,7 +71,7 @@ class PodTmux:
 
     def ask(self, *lines: str, deadline: float, of: PodPane | None) -> Sequence[Block]:
         """Have tmux answer lines; raises Gone when the pod has no tmux any more."""
-        return self._hand(of, deadline).ask(lines, deadline=deadline)
+        return self._have(of, lambda hand: hand.ask(lines, deadline=deadline), deadline)
 
     def do(self, line: str, deadline: float, *, of: PodPane | None) -> bool:
         """Have tmux do a line; False when what that is about is no longer there."""
@@ -97,12 +99,12 @@ class PodTmux:
             )
 
     def _run(self, script: str, deadline: float) -> Done:
-        return self._hand(self._pane, deadline).run(script, deadline=deadline)
+        return self._have(self._pane, lambda hand: hand.run(script, deadline=deadline), deadline)
 
-    def _hand(self, pane: PodPane | None, deadline: float) -> Hand:
+    def _have(self, pane: PodPane | None, work: Callable[[Hand], T], deadline: float) -> T:
         if pane is None:
             raise Gone("there is no such pod")
         try:
-            return self._hands.of(pane.pod, deadline=deadline)
+            return self._hands.do(pane.pod, work, deadline=deadline)
         except SessionNotFound as problem:
             raise Gone(problem.message) from problem

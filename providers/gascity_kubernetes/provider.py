@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import threading
@@ -33,11 +34,6 @@ from gascity_kubernetes.settings import Settings
 from gascity_kubernetes.state import Pod
 from gascity_kubernetes.watching import PodWatch
 
-TOGETHER = 16  # pods that are looked into at once
-ENDING = 1.0  # seconds for what a dying pod is asked
-HEARD = 3.0  # seconds for the API to hear of an end
-DISCARD = 10.0  # seconds to remove the pod of a start that failed
-
 
 class Provider(SessionProvider):
     """Sessions in pods."""
@@ -66,9 +62,7 @@ class Provider(SessionProvider):
     def unavailable(cls) -> str:
         """Say why Kubernetes cannot be used here."""
         if importlib.util.find_spec("kubernetes") is None:
-            return (
-                "the Python package kubernetes is not installed: pip install 'gascity[kubernetes]'"
-            )
+            return "its Python package is not installed: pip install 'gascity[kubernetes]'"
         return ""
 
     @classmethod
@@ -82,6 +76,12 @@ class Provider(SessionProvider):
         return Settings.read(settings, os.environ, folder=folder).shape()
 
     @classmethod
+    def sources(cls, settings: Mapping[str, object], folder: str) -> tuple[str, ...]:
+        """Return the pod template."""
+        path = Settings.read(settings, os.environ, folder=folder).pod_template
+        return (path,) if path else ()
+
+    @classmethod
     def leadership(cls, context: CityContext) -> Leadership:
         """Return a claim to the lease of the city."""
         from gascity_kubernetes.lease import claim  # noqa: PLC0415  who stands alone needs none
@@ -90,8 +90,7 @@ class Provider(SessionProvider):
 
     def about(self) -> str:
         """Say which cluster it is, and that it would take a pod of this city."""
-        self._cluster.births.rehearse()
-        return f"{self._cluster.api.about()}; it takes pods of {self.settings.image}"
+        return self._cluster.about()
 
     def close(self) -> None:
         """Let go of connections. Sessions are not touched."""
@@ -133,11 +132,12 @@ class Provider(SessionProvider):
                     hold=partial(session_lock, self.context.state_dir, name),
                     greet=partial(self._nudge, inside=True),
                     city=cluster.city,
+                    deadline=deadline,
                 )
                 try:
                     bring_up(name, config, target, timeout=deadline - time.monotonic())
-                except StartFailed:
-                    cluster.births.remove(pod, grace=0.0, deadline=time.monotonic() + DISCARD)
+                except StartFailed as failure:
+                    cluster.births.discard(pod, failure)
                     raise
         except SessionBusy as problem:
             raise SessionExists(f"session {name} is being started by someone else") from problem
@@ -290,11 +290,13 @@ class Provider(SessionProvider):
 
     def copy_to(self, name: str, src: str, rel_dst: str, *, timeout: float) -> None:
         """Copy a file or folder into the session's work folder, over what is there."""
-        pod = self._pod(name, time.monotonic() + timeout)
+        deadline = time.monotonic() + timeout
+        pod = self._pod(name, deadline)
         if pod is None or not viewing.runs(pod) or not os.path.exists(src):
             return
+        left = deadline - time.monotonic()
         try:
-            self._cluster.inside.place(pod, src, rel_dst, overwrite=True, timeout=timeout)
+            self._cluster.inside.place(pod, src, rel_dst, overwrite=True, timeout=left)
         except OSError as problem:
             raise ProviderError(f"{src} was not copied to session {name}: {problem}") from problem
 
@@ -329,10 +331,8 @@ class Provider(SessionProvider):
         if cluster.births.patch(pod, {annotation: value}, timeout=left) is None:
             return False
         if key in entry.MIRRORED and state.is_reachable(pod):
-            try:
+            with contextlib.suppress(Lost, SessionNotFound):  # it has ended: nobody inside asks
                 cluster.inside.mirror(pod, key, value, deadline=deadline)
-            except (Lost, SessionNotFound):
-                return True  # it has ended: nobody inside asks any more
         return True
 
     def _keep_words(self, name: str, deadline: float) -> None:

@@ -22,9 +22,10 @@ from gascity_kubernetes.state import Pod
 PACE = 2.0  # seconds between two beats
 LIMIT = 5.0
 TOGETHER = 8  # pods that are asked at once
-_FIELDS = "#{window_activity}|#{session_attached}|#{pane_title}"
+# What is a time of strftime is the clock of the node, which may be another than ours.
+_FIELDS = "%s|#{window_activity}|#{session_attached}|#{pane_title}"
 _BEAT = (
-    f"tmux -u -S {entry.SOCKET} display-message -p -t {entry.PANE} '{_FIELDS}'; "
+    f"tmux -u -S {entry.SOCKET} display-message -p -t {entry.PANE} '{_FIELDS}' || echo; "
     f"cd {entry.HOME}/told && for one in {' '.join(entry.TOLD)}; do "
     '[ ! -f "$one" ] || { printf "%s " "$one"; cat "$one"; echo; }; done'
 )
@@ -101,7 +102,7 @@ class Pulse:
         asked_at = time.time()
         hand = self._inside.hand(pod, deadline=deadline)
         lines = hand.run(_BEAT, deadline=deadline).text.splitlines()
-        beat = replace(read(lines[0] if lines else ""), asked_at=asked_at)
+        beat = replace(read(lines[0] if lines else "", time.time()), asked_at=asked_at)
         for line in lines[1:]:
             key, _, value = line.partition(" ")
             if key in entry.TOLD:
@@ -115,18 +116,23 @@ class Pulse:
                     self._beat(pool)
 
     def _beat(self, pool: ThreadPoolExecutor) -> None:
+        now = time.time()
         pods = {state.uid(pod): pod for pod in self._pods(time.monotonic() + LIMIT)}
         living = {
             uid: pod
             for uid, pod in pods.items()
-            if state.is_staged(pod) and state.is_reachable(pod) and not state.is_going(pod)
+            if state.is_staged(pod)
+            and state.is_reachable(pod)
+            and not state.is_going(pod)
+            # Its node would not answer, and everybody else would be asked late.
+            and not state.is_lost(pod, now)
         }
         found = dict(zip(living, pool.map(self._take_or_none, living.values()), strict=True))
         beats = {uid: beat for uid, beat in found.items() if beat is not None}
         old, self._beats = self._beats, beats
         for uid in self._programs.keys() - beats.keys():
             self._programs.pop(uid, None)
-        self._inside.hands.keep_only(set(living))
+        self._inside.hands.tidy()
         changed = any(self._ask_for_programs(pool, living))
         if changed or any(_is_news(old.get(uid), beat) for uid, beat in beats.items()):
             self._changed()
@@ -163,13 +169,13 @@ class Pulse:
         self._changed()
 
 
-def read(line: str) -> Beat:
-    """Return the beat in a line of tmux; an empty one when it says nothing."""
-    activity, _, rest = line.partition("|")
-    attached, _, title = rest.partition("|")
-    if not activity.isdigit():
+def read(line: str, now: float) -> Beat:
+    """Return the beat in a line of tmux, by our clock; an empty one when it says nothing."""
+    clock, activity, attached, title = [*line.split("|", 3), "", "", "", ""][:4]
+    if not clock.isdigit() or not activity.isdigit():
         return Beat()
-    return Beat(float(activity), int(attached) if attached.isdigit() else 0, title)
+    shown = now - (int(clock) - int(activity))
+    return Beat(shown, int(attached) if attached.isdigit() else 0, title)
 
 
 def _is_news(old: Beat | None, new: Beat) -> bool:

@@ -26,11 +26,13 @@ PIECE = 256 * 1024
 UNPACK = r"""
 set -eu
 work=$1 rel=$2 how=$3 name=$4 size=$5
-mkdir -p "$work" && cd "$work"
+# What is sent is taken in any case: else nobody would hear why it is not wanted.
+refuse() { head -c "$size" >/dev/null; exit 4; }
+mkdir -p "$work" && cd "$work" || refuse
 root=$(pwd -P)
-stage=$(mktemp -d "$root/.gc-staging-XXXXXX")
+stage=$(mktemp -d "$root/.gc-staging-XXXXXX") || refuse
 trap 'rm -rf "$stage"' EXIT
-head -c "$size" | tar -xf - -o -C "$stage"
+head -c "$size" | { tar -xf - -o -C "$stage" || { cat >/dev/null; exit 4; }; }
 export root rel how stage
 if [ -n "$name" ]; then
   # A file becomes its destination, or lies in it where that is a folder.
@@ -139,6 +141,8 @@ def _add(tar: tarfile.TarFile, path: str, arcname: str) -> None:
     info: tarfile.TarInfo | None = tar.gettarinfo(path, arcname)  # None: a socket
     if info is None or not (info.isfile() or info.isdir() or info.issym() or info.islnk()):
         return
+    if info.isdir():
+        info.mode |= stat.S_IRWXU  # who is not root has to move out what lies in it
     info.uid = info.gid = 0
     info.uname = info.gname = ""
     if info.islnk():

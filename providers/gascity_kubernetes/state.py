@@ -31,11 +31,13 @@ _PLAIN = {
     "DeadlineExceeded": "it ran longer than its pod may",
     "Preempting": "a pod of higher priority took its place",
 }
+_PULLING = frozenset({"ErrImagePull", "ImagePullBackOff"})
 _MAKING = "its container is being made on node"
 _BEGINNING = frozenset({"ContainerCreating", "PodInitializing", ""})
 # Why a pod is not ready though its node answers.
 _ANSWERED = frozenset({"ContainersNotReady", "PodCompleted", "ReadinessGatesNotReady"})
 _LAST_SIGNAL = 64
+_LIVES = ("state", "lastState")  # of a container
 
 Pod = Mapping[str, Any]
 
@@ -95,9 +97,23 @@ def has_ended(pod: Pod) -> bool:
     return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
 
 
+def has_begun(pod: Pod) -> bool:
+    """Tell whether anything of a pod runs or ever ran, its other containers included."""
+    status = pod.get("status", {})
+    told = (*status.get("containerStatuses", ()), *_first(pod))
+    return any(
+        {"running", "terminated"} & one.get(key, {}).keys() for one in told for key in _LIVES
+    )
+
+
 def is_going(pod: Pod) -> bool:
     """Tell whether somebody deleted it, and it is not gone yet."""
     return "deletionTimestamp" in pod["metadata"]
+
+
+def is_lost(pod: Pod, now: float) -> bool:
+    """Tell whether a pod's node does not answer, whether or not somebody deleted the pod."""
+    return _standing(pod, now)[1] is Standing.LOST or (not is_over(pod) and _is_silent(pod))
 
 
 def session_state(pod: Pod, now: float) -> SessionState:
@@ -106,7 +122,7 @@ def session_state(pod: Pod, now: float) -> SessionState:
     return SessionState(
         name=session_of(pod),
         life=life,
-        created=_time(pod["metadata"].get("creationTimestamp")),
+        created=_began(pod),
         meta=meta(pod),
         standing=standing,
         condition=condition,
@@ -115,7 +131,8 @@ def session_state(pod: Pod, now: float) -> SessionState:
 
 def removed(pod: Pod) -> SessionState:
     """Return the session of a pod that was taken away while its agent lived."""
-    return replace(session_state(pod, 0.0), life=Exited(reason=DELETED), standing=Standing.UP)
+    end = Exited(reason=_sentence(DELETED, _disruption(pod)))
+    return replace(session_state(pod, 0.0), life=end, standing=Standing.UP)
 
 
 def last_words(pod: Pod) -> str:
@@ -131,6 +148,8 @@ def why_pending(pod: Pod) -> str:
     for container in (_container(pod), *_first(pod)):
         waiting = container.get("state", {}).get("waiting", {})
         reason, message = str(waiting.get("reason", "")), str(waiting.get("message", ""))
+        if reason in _PULLING:
+            return _not_pulled(pod, container)
         if reason not in _BEGINNING:
             return _sentence(reason, message)
     for condition in status.get("conditions", ()):
@@ -143,13 +162,29 @@ def why_pending(pod: Pod) -> str:
     return f"{_MAKING} {pod['spec']['nodeName']}"
 
 
+def _not_pulled(pod: Pod, container: Mapping[str, Any]) -> str:
+    """Say that an image cannot be pulled: one sentence for the two states that take turns."""
+    tells = f"`kubectl describe pod {pod['metadata']['name']}` tells why"
+    return f"ImagePullBackOff: image {container.get('image', '')} cannot be pulled; {tells}"
+
+
 def is_stuck(pod: Pod) -> bool:
     """Tell whether a pod that has not begun lacks something that may never come."""
     return not is_reachable(pod) and not why_pending(pod).startswith(_MAKING)
 
 
+def _began(pod: Pod) -> float | None:
+    """Return when the agent was started, by the clock of who did it; else when the pod was made.
+
+    A pod may wait for its node and its image for long, and the clock of the API may be another.
+    """
+    try:
+        return float(_annotations(pod).get(names.STAGED, ""))
+    except ValueError:
+        return _time(pod["metadata"].get("creationTimestamp"))
+
+
 def _standing(pod: Pod, now: float) -> tuple[Life, Standing, str]:
-    status = pod.get("status", {})
     if is_over(pod):
         return _end(pod), Standing.UP, ""
     node = pod.get("spec", {}).get("nodeName", "")
@@ -157,16 +192,20 @@ def _standing(pod: Pod, now: float) -> tuple[Life, Standing, str]:
         due = _time(pod["metadata"]["deletionTimestamp"])
         if node and due is not None and now - due > OVERDUE:
             return Alive(), Standing.LOST, f"its pod cannot be deleted: node {node} does not answer"
-        return Alive(), Standing.ENDING, "its pod is being deleted"
-    if status.get("phase") == "Unknown" or status.get("reason") == "NodeLost":
+        return Alive(), Standing.ENDING, _sentence("its pod is being deleted", _disruption(pod))
+    if _is_silent(pod):
         return Alive(), Standing.LOST, f"node {node} does not answer"
     if not is_reachable(pod):
         return Alive(), Standing.PENDING, why_pending(pod)
-    if _is_unready(status):
-        return Alive(), Standing.LOST, f"node {node} does not answer"
     if not is_staged(pod):
         return Alive(), Standing.PENDING, "its files are being put in place"
     return Alive(), Standing.UP, ""
+
+
+def _is_silent(pod: Pod) -> bool:
+    status = pod.get("status", {})
+    said = status.get("phase") == "Unknown" or status.get("reason") == "NodeLost"
+    return said or (is_reachable(pod) and _is_unready(status))
 
 
 def _is_unready(status: Mapping[str, Any]) -> bool:
@@ -202,6 +241,8 @@ def _reason(pod: Pod, terminated: Mapping[str, Any]) -> str:
     word = str(status.get("reason", ""))
     if word:
         return _sentence(_PLAIN.get(word, word), str(status.get("message", "")))
+    if told := _disruption(pod):
+        return _sentence("", told)
     word = str(terminated.get("reason", ""))
     if word in ("", "Error", "Completed"):
         return ""
@@ -217,6 +258,14 @@ def _deleted(pod: Pod, terminated: Mapping[str, Any]) -> str:
         return ""
     asked = due - float(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
     return DELETED if at >= asked else ""
+
+
+def _disruption(pod: Pod) -> str:
+    """Return why something other than us ends a pod, as newer clusters tell: a drain, a taint."""
+    for condition in pod.get("status", {}).get("conditions", ()):
+        if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
+            return str(condition.get("message") or condition.get("reason", ""))
+    return ""
 
 
 def _why_not_begun(pod: Pod) -> str:

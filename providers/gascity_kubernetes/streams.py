@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import select
 import socket
@@ -28,9 +29,10 @@ from gascity_kubernetes.problems import ApiSilent
 
 STDIN, STDOUT, STDERR, STATUS, RESIZE = range(5)
 PROTOCOL = "v4.channel.k8s.io"
-_FRAME = 32 * 1024
+FRAME = 32 * 1024  # bytes that go in one message
 _PIECE = 1 << 16
 _STALLED = 30.0  # seconds without a byte taken, after which a write gives up
+_LINGERS = 1.0  # seconds; not every cluster closes the connection of a program that was written to
 _WAIT = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError)
 
 
@@ -59,6 +61,7 @@ class Stream:
         self._owed: deque[bytes] = deque()  # answers to pings
         self._waiting = 0
         self._closed = False
+        self._left_open = math.inf  # until when more may come of a program that has ended
 
     def read(self, timeout: float | None) -> tuple[int, bytes] | None:
         """Return the next of the output, as (1 stdout or 2 stderr, data); None when it ended.
@@ -76,25 +79,29 @@ class Stream:
             self._pay()
             if took:
                 continue
-            left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left <= 0:
+            now = time.monotonic()
+            if now >= self._left_open:
+                return None
+            if deadline is not None and now >= deadline:
                 raise TimeoutError
-            self._wait(select.POLLIN, left)
+            until = min(self._left_open, math.inf if deadline is None else deadline)
+            self._wait(select.POLLIN, None if until == math.inf else until - now)
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes, *, deadline: float = math.inf) -> None:
         """Hand data of any size to the program's input.
 
-        Raises StreamEnded when it has ended, ApiSilent when nothing is taken for long.
+        Raises StreamEnded when it has ended, ApiSilent when nothing is taken for long, or not all
+        of it in time. Then a message may be half sent: the stream is of no more use.
         """
         with self._turn:
-            for start in range(0, len(data), _FRAME):
-                self._send(bytes([STDIN]) + data[start : start + _FRAME])
+            for start in range(0, len(data), FRAME):
+                self._send(bytes([STDIN]) + data[start : start + FRAME], deadline)
 
     def resize(self, columns: int, rows: int) -> None:
         """Tell the program's terminal its size; raises as `write` does."""
         size = json.dumps({"Width": columns, "Height": rows}).encode()
         with self._turn:
-            self._send(bytes([RESIZE]) + size)
+            self._send(bytes([RESIZE]) + size, math.inf)
 
     def close(self) -> None:
         """End it, from any thread; whoever reads is told that it ended."""
@@ -109,10 +116,10 @@ class Stream:
                 self._socket.shutdown(socket.SHUT_RDWR)  # wakes everybody who waits
             self._release()
 
-    def _send(self, message: bytes) -> None:
-        self._push(frames.pack(frames.BINARY, message, os.urandom(4)))
+    def _send(self, message: bytes, deadline: float) -> None:
+        self._push(frames.pack(frames.BINARY, message, os.urandom(4)), deadline)
         while self._owed:
-            self._push(self._owed.popleft())
+            self._push(self._owed.popleft(), deadline)
 
     def _pay(self) -> None:
         """Answer the pings that came, unless somebody writes, who will do it."""
@@ -120,19 +127,21 @@ class Stream:
             return
         try:
             while self._owed:
-                self._push(self._owed.popleft())
+                self._push(self._owed.popleft(), math.inf)
         except StreamEnded:
             pass  # whoever reads is told in his own way
         finally:
             self._turn.release()
 
-    def _push(self, data: bytes) -> None:
+    def _push(self, data: bytes, deadline: float) -> None:
         left = memoryview(data)
         moved = time.monotonic()
         while left:
+            if time.monotonic() >= deadline:
+                raise ApiSilent(f"the Kubernetes API at {self._where} did not take it all in time")
             with self._io:
                 took = self._take()
-                if self._ended:
+                if self._ended or self._left_open < math.inf:
                     raise StreamEnded(self.failure or "the program in the pod has ended")
                 try:
                     sent = self._socket.send(left)
@@ -151,7 +160,8 @@ class Stream:
                     f"the Kubernetes API at {self._where} takes nothing since {_STALLED:g} s"
                 )
             else:
-                self._wait(select.POLLIN | select.POLLOUT, _STALLED)
+                patience = min(_STALLED, deadline - time.monotonic())
+                self._wait(select.POLLIN | select.POLLOUT, patience)
 
     def _wait(self, events: int, seconds: float | None) -> None:
         """Wait until the socket is ready, or the stream was closed."""
@@ -198,6 +208,7 @@ class Stream:
             channel, data = payload[0], payload[1:]
             if channel == STATUS:
                 self.status, self.failure = read_status(data)
+                self._left_open = time.monotonic() + _LINGERS
             elif data:  # an empty message only says that the channel is there
                 self._inbox.append((channel, data))
 

@@ -50,6 +50,7 @@ class PodTarget:
         hold: Hold,
         greet: Callable[..., Receipt],
         city: manifest.City,
+        deadline: float,
     ) -> None:
         self._provider = provider
         self._name = name
@@ -58,6 +59,7 @@ class PodTarget:
         self._inside = inside
         self._settings = settings
         self._greet = greet
+        self._deadline = deadline
         self._work_dir = state.work_dir(pod)
         self._env = manifest.environment(config.env, city.path, manifest.place_of(city, settings))
         find = partial(provider.terminal, name)
@@ -75,7 +77,8 @@ class PodTarget:
     def place(self, src: str, rel_dst: str, *, overwrite: bool) -> None:
         """Copy into the work folder; raises OSError when there is no such source."""
         os.stat(src)
-        self._inside.place(self._pod, src, rel_dst, overwrite=overwrite, timeout=600.0)
+        left = max(self._deadline - time.monotonic(), 0.01)
+        self._inside.place(self._pod, src, rel_dst, overwrite=overwrite, timeout=left)
 
     def run(self, command_: str, *, timeout: float) -> Ran:
         """Run a command in a shell of its own, in the work folder, with the agent's environment."""
@@ -122,7 +125,8 @@ class PodTarget:
             raise StartFailed(f"session {self._name}: tmux refused it: {blocks[0].text}")
         with contextlib.suppress(Lost):  # it may have ended already
             hand.run(f": >{entry.BEGUN}", deadline=deadline)
-        self._inside.mark(self._pod, {names.STAGED: "yes"}, timeout=timeout)
+        began = f"{time.time():.3f}"
+        self._inside.mark(self._pod, {names.STAGED: began}, timeout=timeout)
 
     def life(self, *, timeout: float) -> Life:
         """Tell whether its program runs: tmux knows it before the API does."""
@@ -153,8 +157,7 @@ class PodTarget:
         self._provider.set_meta(self._name, key, value, timeout=timeout)
 
     def discard(self, *, timeout: float) -> None:
-        """End it."""
-        self._provider.stop(self._name, grace=0.0, timeout=timeout)
+        """Leave it: the provider removes the pod of every start that fails."""
 
     def _hand(self, timeout: float) -> Hand:
         return self._inside.hand(self._pod, deadline=time.monotonic() + timeout)

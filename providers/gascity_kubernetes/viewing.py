@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from gascity.core.observed import Alive, Standing
-from gascity.errors import SessionNotFound
+from gascity.errors import ProviderUnavailable, SessionNotFound
 from gascity.screens.screen import Screen
 from gascity.session import processes
 from gascity.session.tmux import screen
@@ -15,6 +15,7 @@ from gascity.session.tmux.problems import Lost
 from gascity_kubernetes import state
 from gascity_kubernetes.cluster import Cluster
 from gascity_kubernetes.podtmux import PodPane, PodTmux
+from gascity_kubernetes.problems import ApiSilent
 from gascity_kubernetes.state import Pod
 
 TOGETHER = 16  # pods that are looked into at once
@@ -30,17 +31,19 @@ def runs(pod: Pod) -> bool:
 
 def peek(cluster: Cluster, name: str, lines: int, deadline: float, *, colours: bool) -> str:
     """Return the last lines a session showed; of one that ended, what its pod kept."""
+    patience = ENDING
     while (pod := cluster.births.pod_of(name, deadline)) is not None:
         if state.is_over(pod):
             return last(cluster.log(pod, deadline), lines)
         if not state.is_staged(pod):
             return ""  # nothing of it has begun yet
         try:
-            soon = min(deadline, time.monotonic() + ENDING)
+            soon = min(deadline, time.monotonic() + patience)
             return screen.peek(cluster.tmux(), name, lines, soon, colours=colours)
-        except (Lost, SessionNotFound):  # it ends, and the API has not heard of it
+        except (ApiSilent, Lost, SessionNotFound):  # it ends unheard of by the API, or is slow
             if time.monotonic() >= deadline:
                 raise
+        patience *= 2
         time.sleep(0.05)  # nothing tells when it has
     raise SessionNotFound(f"there is no session {name}")
 
@@ -59,24 +62,44 @@ def screens(
 def processes_alive(
     cluster: Cluster, wanted: Mapping[str, Sequence[str]], deadline: float
 ) -> Mapping[str, bool]:
-    """Tell of several sessions whether one of the wanted programs lives in them."""
+    """Tell of several sessions whether one of the wanted programs lives in them.
+
+    Those that cannot be asked are left out; raises ProviderUnavailable when none can be.
+    """
     pods = {state.session_of(pod): pod for pod in cluster.known(deadline) if runs(pod)}
 
-    def is_alive(name: str) -> bool:
-        return name in pods and has_program(cluster, pods[name], wanted[name], deadline)
+    def is_alive(name: str) -> bool | ProviderUnavailable:
+        try:
+            return name in pods and has_program(cluster, pods[name], wanted[name], deadline)
+        except ProviderUnavailable as problem:
+            return problem
 
     with ThreadPoolExecutor(TOGETHER) as pool:
-        return dict(zip(wanted, pool.map(is_alive, wanted), strict=True))
+        told = dict(zip(wanted, pool.map(is_alive, wanted), strict=True))
+    known = {name: said for name, said in told.items() if isinstance(said, bool)}
+    problems = [said for said in told.values() if not isinstance(said, bool)]
+    if problems and not known:
+        raise problems[0]
+    return known
 
 
 def has_program(cluster: Cluster, pod: Pod, wanted: Sequence[str], deadline: float) -> bool:
-    """Tell whether one of the names lives in the agent's process tree; no names: it runs."""
+    """Tell whether one of the names lives in the agent's process tree; no names: it runs.
+
+    Raises ProviderUnavailable when it cannot be asked: only the API's word that it ended counts.
+    """
     if not wanted:
         return True
-    try:
-        return processes.matches(wanted, cluster.pulse.programs(pod, deadline=deadline))
-    except (Lost, SessionNotFound):
-        return False
+    for may_repeat in (True, False):
+        try:
+            return processes.matches(wanted, cluster.pulse.programs(pod, deadline=deadline))
+        except (Lost, SessionNotFound) as problem:
+            if may_repeat:
+                continue  # with another hand
+            until = min(deadline, time.monotonic() + HEARD)
+            if isinstance(cluster.inside.end_of(pod, deadline=until), Alive):
+                raise ApiSilent(f"what runs in a pod is not known: {problem}") from problem
+    return False
 
 
 def do(cluster: Cluster, tmux: PodTmux, pane: PodPane, line: str, deadline: float) -> None:

@@ -16,12 +16,16 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.cluster.line import Line
 
 from gascity.cli.app import main
 from gascity.testing.eventually import eventually
+
+if TYPE_CHECKING:
+    from tests.cli.pod_city import Namespace, PodCity
 
 BIN = os.path.dirname(sys.executable)
 GC = os.path.join(BIN, "gc")
@@ -43,7 +47,9 @@ Agent = dict[str, Any]  # Any: one agent of the status document, as JSON gives i
 
 
 class City:
-    """A folder with a `city.toml`, and `gc` in it."""
+    """A folder with a `city.toml`, and `gc` in it; `limit` is how long anything may take."""
+
+    limit = LIMIT
 
     def __init__(self, folder: Path, text: str) -> None:
         self.folder = folder.resolve()
@@ -74,7 +80,7 @@ class City:
             env=self.environment(**(env or {})),
             capture_output=True,
             text=True,
-            timeout=LIMIT,
+            timeout=self.limit,
             check=False,
         )
 
@@ -129,7 +135,7 @@ class City:
             assert set(states.values()) == {"ready"}, states
             return True
 
-        eventually(up, within=LIMIT, every=0.05)
+        eventually(up, within=self.limit, every=0.05)
         return self.pids()
 
     def wait_for(self, name: str, state: str) -> Agent:
@@ -140,7 +146,7 @@ class City:
             assert agent["state"] == state, agent
             return agent
 
-        return eventually(there, within=LIMIT, every=0.05)
+        return eventually(there, within=self.limit, every=0.05)
 
     def living(self) -> dict[int, str]:
         """Return every process of this city, by the marks its folder leaves."""
@@ -195,6 +201,46 @@ def make_city(tmp_path: Path) -> Iterator[MakeCity]:
 def city(make_city: MakeCity) -> City:
     """Return a city of three sleepers, not started."""
     return make_city()
+
+
+@pytest.fixture
+def namespace() -> Iterator[Namespace]:
+    """Return a namespace of the test's own on the real cluster."""
+    from tests.cli.pod_city import Namespace  # it is built on this file
+
+    made = Namespace()
+    yield made
+    made.remove()
+
+
+@pytest.fixture
+def line() -> Iterator[Line]:
+    """Return a line to the real cluster that can be cut; to be asked for before what uses it."""
+    line = Line()
+    yield line
+    line.close()
+
+
+MakePodCity = Callable[..., "PodCity"]
+
+
+@pytest.fixture
+def make_pod_city(namespace: Namespace, tmp_path: Path) -> Iterator[MakePodCity]:
+    """Make cities in the namespace, in folders of their own; all of them end with the test."""
+    from tests.cli.pod_city import PodCity  # it is built on this file
+
+    made: list[PodCity] = []
+
+    def make(
+        agents: str, folder: str = "town", provider: str = "kubernetes", **settings: object
+    ) -> PodCity:
+        where = tmp_path / folder
+        made.append(PodCity(where, namespace, agents, provider=provider, **settings))
+        return made[-1]
+
+    yield make
+    for city in made:
+        city.end()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gascity.agent import TIMEOUT
+from gascity.cli.ask import refuse_alone
 from gascity.cli.city import Here, remembered
 from gascity.controller.lock import CityLock
 from gascity.controller.observe import look, seen_sessions
@@ -258,7 +259,8 @@ def _held(city: City) -> Iterator[tuple[dict[str, SessionProvider], Journal]]:
 
 @contextlib.contextmanager
 def _locked(city: City) -> Iterator[Place]:
-    """Hold the city's lock. Raises CityHeld."""
+    """Hold the city's lock. Raises CityHeld, and NotLeading where that is another's to hold."""
+    refuse_alone()
     place = Place(city.root)
     place.prepare()
     lock = CityLock(place.lock)

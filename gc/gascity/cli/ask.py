@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from gascity.errors import HungUp, NotRunning, Unanswered, Unreachable
+from gascity.errors import HungUp, NotLeading, NotRunning, Unanswered, Unreachable
 
 PING_TIMEOUT = 10.0
 _READING = frozenset({"drain_check", "nudges", "plan", "reported", "status", "why"})
 _WITHOUT = "`gc health`, `gc events` and `gc metrics` work without it"
 _LATER = "what was asked may still happen"
+_NO = frozenset({"", "0", "f", "false", "n", "no", "off"})
 
 
 def ask_controller(
@@ -19,13 +20,13 @@ def ask_controller(
     """Return the controller's answer; `state` is the city's `.gc` folder.
 
     Raises NotRunning when there is no controller, Unanswered when there is one that does not
-    answer, HungUp when it ends meanwhile, RemoteError when it says no. `stop` returns
-    when the controller's process is gone.
+    answer, HungUp when it ends meanwhile, RemoteError when it says no, and NotLeading, for what
+    changes something, as `refuse_alone` does. `stop` returns when the controller's process is gone.
     """
     path = os.path.join(state, "controller.sock")
     nobody = NotRunning("no controller runs for this city", hint="`gc start --detach` starts one")
     if not os.path.exists(path):
-        raise nobody
+        raise _instead(nobody, method)
     from gascity.jsonrpc import Client
 
     client = Client(path)
@@ -47,7 +48,25 @@ def ask_controller(
             hint=f"its pid is in .gc/controller.lock; {_WITHOUT if reads else _LATER}",
         ) from problem
     except Unreachable as problem:
-        raise nobody from problem
+        raise _instead(nobody, method) from problem
     finally:
         client.close()
     return answered
+
+
+def refuse_alone() -> None:
+    """Raise NotLeading where a leader is elected: it is not here, and acts from elsewhere.
+
+    What would be done from here it would undo, and what would be kept here it would never see.
+    """
+    if os.environ.get("GC_LEADER_ELECT", "").lower() not in _NO:
+        raise NotLeading(
+            "no controller leads here, so nothing is changed from here",
+            hint="`kubectl get lease` names the pod of the one that leads: ask there",
+        )
+
+
+def _instead(nobody: NotRunning, method: str) -> NotRunning:
+    if method not in _READING:
+        refuse_alone()
+    return nobody

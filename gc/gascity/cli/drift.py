@@ -120,7 +120,7 @@ def _drift(
     views: Mapping[str, Mapping[str, object]] | None,
     city_id: str,
 ) -> Drift:
-    from gascity.core.case import drifted_fields
+    from gascity.core.drift import drifted_fields
     from gascity.core.observed import CONFIG_HASH, Unseen
 
     observed = seen.get(spec.provider)

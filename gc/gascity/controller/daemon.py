@@ -24,6 +24,7 @@ from gascity.controller.loop import Controller
 from gascity.controller.messages import Changed, Leave
 from gascity.controller.opening import (
     home_of,
+    lasting_settings,
     leadership_of,
     open_provider,
     open_providers,
@@ -74,10 +75,9 @@ class _Reign:
 
     def check_city(self, city: City) -> None:
         """Raise GascityError for a city that is not the one that this process leads."""
-        was, now = self.city, city
-        if (was.name, was.provider_settings) != (now.name, now.provider_settings):
+        if (self.city.name, lasting_settings(self.city)) != (city.name, lasting_settings(city)):
             raise GascityError(
-                "the city's name or a provider's settings changed while this controller stood by",
+                "the city's name or where it lives changed while this controller stood by",
                 hint="start it again: it stands by for the city as it is now",
             )
 
@@ -138,6 +138,8 @@ def _run(controller: Controller, reign: _Reign | None) -> str:
     controller.tell(Event(EventType.CONTROLLER_LEADING, message=message))
     lead.busy = True
     lead.follow(lambda why: controller.post(Leave(why)))
+    if lead.told is not None:
+        controller.post(Leave(_named(lead.told)))
     why = controller.run()
     lead.busy = controller.deeds.in_hand()
     return why

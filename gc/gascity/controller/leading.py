@@ -30,7 +30,8 @@ class Election:
 class Lead:
     """One process's lead over a city.
 
-    `busy` says that what this process began may still go on; then nobody follows at once.
+    `busy` says that what this process began may still go on; then nobody follows at once. `told` is
+    the signal that had it end before there was anybody else to take it.
     """
 
     def __init__(self, leadership: Leadership, election: Election) -> None:
@@ -39,30 +40,29 @@ class Lead:
         self._news: queue.SimpleQueue[News | None] = queue.SimpleQueue()
         self._leave: Callable[[str], None] | None = None
         self.busy = False
+        self.told: int | None = None
         self.lost: NotLeading | None = None
 
     def stand_by(self) -> Leads | None:
-        """Wait until this process leads; return None when a signal has it end instead."""
-        before = {
-            number: signal.signal(number, lambda *_: self._news.put(None))
-            for number in (signal.SIGINT, signal.SIGTERM)
-        }
+        """Wait until this process leads; return None when a signal has it end instead.
+
+        Signals are noted from then on, until the controller takes them: the first process of a
+        container would not even die of one that nobody takes.
+        """
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._note)
         self._leadership.begin(self._hear)
-        try:
-            while True:
-                match self._news.get():
-                    case StandsBy() as news:
-                        self._election.standing_by(news)
-                    case Leads() as news:
-                        return news
-                    case Lost(why):
-                        raise self.lost or _lost(why)
-                    case None:
-                        self._leadership.resign(give_back=True)
-                        return None
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        while True:
+            match self._news.get():
+                case StandsBy() as news:
+                    self._election.standing_by(news)
+                case Leads() as news:
+                    return news
+                case Lost(why):
+                    raise self.lost or _lost(why)
+                case None:
+                    self._leadership.resign(give_back=True)
+                    return None
 
     def check(self) -> None:
         """Raise NotLeading where this process must not change anything at this moment."""
@@ -78,6 +78,10 @@ class Lead:
     def give_up(self) -> None:
         """Lead no more; another may follow at once where nothing goes on that was begun."""
         self._leadership.resign(give_back=not self.busy)
+
+    def _note(self, number: int, _: object) -> None:
+        self.told = number
+        self._news.put(None)
 
     def _hear(self, news: News) -> None:
         if isinstance(news, Lost):

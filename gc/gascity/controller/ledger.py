@@ -39,6 +39,7 @@ from gascity.runs.ids import is_run_id
 from gascity.runs.info import SIGNALLED, LastNudge, RunInfo, Status, seconds_of, utc
 
 MOMENT = 2.0  # seconds in which somebody should have said how a run ended that is over
+WAITED = 30.0  # seconds in which a start that has to wait is tried again, with or without a session
 UNSEEN = "nobody saw how it ended"
 NOT_STARTED = "the start failed"
 NEVER_UP = f"{NOT_STARTED}: it was gone before it came up"
@@ -133,7 +134,8 @@ class Ledger:
     def settle(self, now: float) -> None:
         """Close what has been over for a moment; `now` is monotonic."""
         for run, one in list(self.open.items()):
-            if one.over_since is None or now < one.over_since + MOMENT:
+            patience = WAITED if one.pends and one.life is None else MOMENT
+            if one.over_since is None or now < one.over_since + patience:
                 continue
             end = str(one.life) if one.life else NEVER_UP if one.pends else UNSEEN
             well = one.life is not None and one.life.code == 0

@@ -10,7 +10,8 @@ import contextlib
 import os
 import pwd
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -48,19 +49,33 @@ def read_city(path: Path) -> City:
             f'GC_SESSION names the session provider "{chosen}", which there is not',
             hint=f"there are: auto, {', '.join(KNOWN)}",
         )
+    unread: list[ConfigError] = []
+
+    def shaped(name: str, settings: Mapping[str, object], folder: str) -> Mapping[str, str]:
+        try:
+            return shape(name, without_common(settings), folder)
+        except ConfigError as problem:  # told when all else in the file is known to be right
+            unread.append(problem)
+            return {}
+
     city = load_city(
         path,
         known_providers=KNOWN,
         auto_provider=cache(auto_provider),
         session_provider=chosen,
         is_local=is_local,
-        shape=lambda name, settings, folder: shape(name, without_common(settings), folder),
+        shape=shaped,
     )
     used = {spec.provider for spec in declared(city.desired) if not is_local(spec.provider)}
+    sources = list(city.sources)
     for name in sorted({*city.provider_settings, *used}):
         if name in SHIPPED:
-            provider_class(name).check_settings(own_settings(city, name), city.root)
-    return city
+            settings = own_settings(city, name)
+            provider_class(name).check_settings(settings, city.root)
+            sources += provider_class(name).sources(settings, city.root)
+    for problem in unread:
+        raise problem
+    return replace(city, sources=tuple(sources))
 
 
 def where_sessions_live(city: City) -> str:
@@ -85,6 +100,15 @@ def leadership_of(city: City, place: Place) -> Leadership:
         f"sessions on {', '.join(used)} have one controller: there is no leader to elect",
         hint="only agents on kubernetes can be kept by several, of which one leads",
     )
+
+
+def lasting_settings(city: City) -> dict[str, dict[str, object]]:
+    """Return the settings, by provider, that cannot change under a lead: they say where it is."""
+    found: dict[str, dict[str, object]] = {}
+    for name in city.provider_settings:
+        settings, lasting = own_settings(city, name), provider_class(name).lasting
+        found[name] = {key: settings[key] for key in settings if lasting is None or key in lasting}
+    return {name: settings for name, settings in found.items() if settings}
 
 
 def open_providers(

@@ -13,14 +13,12 @@ from gascity.core.actions import Action
 from gascity.core.away import STATES
 from gascity.core.decision import is_away, lives
 from gascity.core.decision import view as seen_as
-from gascity.core.difference import FieldChange, field_changes
-from gascity.core.drift import has_drifted
-from gascity.core.fingerprint import canonical
-from gascity.core.launch import declared_command
+from gascity.core.difference import FieldChange
+from gascity.core.drift import drifted_fields
 from gascity.core.memory import AgentMemory, Memory
 from gascity.core.model import AgentSpec, Desired, declared
 from gascity.core.naming import session_name
-from gascity.core.observed import CONFIG, Observed, Seen, SessionState, Shown
+from gascity.core.observed import Observed, Seen, SessionState, Shown
 from gascity.core.plan import Plan
 from gascity.core.views import AgentView, State
 from gascity.core.wishes import NOT_NEEDED
@@ -95,18 +93,6 @@ class Case:
         return drifted_fields(self.spec, self.state) if self.spec and self.state else ()
 
 
-def drifted_fields(spec: AgentSpec, state: SessionState) -> tuple[FieldChange, ...]:
-    """Return what changed since a session was started; nothing where that was not kept."""
-    if not has_drifted(spec, state):
-        return ()
-    command = declared_command(spec.base_command, spec.prompt, spec.prompt_mode, spec.prompt_flag)
-    present = canonical(command, spec.env, spec.fingerprint_extra)
-    try:
-        return field_changes(state.meta.get(CONFIG, ""), present)
-    except ValueError:
-        return ()
-
-
 def find_case(scene: Scene, name: str) -> Case | None:
     """Return the case of an agent, by its name or that of its session; None for neither."""
     spec = next((one for one in declared(scene.desired) if name in (one.name, one.session)), None)
@@ -131,9 +117,14 @@ def cases(scene: Scene, views: Iterable[AgentView]) -> Iterator[Case]:
             yield Case(scene, view, None, state)
             continue
         others = (one for one in alike.get(view.session, ()) if one.provider != view.provider)
-        due = not scene.kept and view.state is State.STARTING
+        due = not scene.kept and _is_to_come(view, state)
         now = _as_it_is(scene, spec, view, state) if due else view
         yield Case(scene, now, spec, state, next(others, None), due)
+
+
+def _is_to_come(view: AgentView, state: SessionState | None) -> bool:
+    """Tell whether there is nothing of an agent yet, or nothing of its next incarnation."""
+    return view.state is State.STARTING or (view.state is State.PENDING and state is None)
 
 
 def _empty_place(spec: AgentSpec) -> AgentView:

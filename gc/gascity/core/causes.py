@@ -14,7 +14,7 @@ from gascity.core.actions import Start, Stop
 from gascity.core.case import Case
 from gascity.core.dead import WANTED
 from gascity.core.decision import lives
-from gascity.core.difference import FieldChange
+from gascity.core.difference import names_of
 from gascity.core.drift import CHANGED
 from gascity.core.idle import idle_at
 from gascity.core.model import OnDrift, OnIdle
@@ -27,7 +27,6 @@ from gascity.core.views import State
 from gascity.core.wishes import NOT_NEEDED
 
 PERSON = "a person"
-MOST_FIELDS = 5  # named in a sentence
 _IDLE: Mapping[OnIdle, str] = {
     OnIdle.RESTART: "it is restarted",
     OnIdle.NUDGE: "it is reminded of its work",
@@ -53,13 +52,6 @@ def cause(case: Case) -> Cause:
     if case.view.drift and case.view.state is not State.DRAINING:
         return _drifted(case)
     return _BY_STATE[case.view.state](case)
-
-
-def names_of(fields: tuple[FieldChange, ...]) -> str:
-    """Return the names of changed fields; of a secret it is said that it is one."""
-    told = [f"{one.field}, a secret" if one.secret else one.field for one in fields[:MOST_FIELDS]]
-    more = len(fields) - MOST_FIELDS
-    return "; ".join([*told, f"and {more} more"] if more > 0 else told)
 
 
 def reason_of(case: Case) -> str:

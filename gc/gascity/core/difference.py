@@ -15,6 +15,7 @@ from enum import StrEnum
 from gascity.core.fingerprint import looks_secret
 
 CONTEXT = 2  # lines around a changed one, in a text of several
+MOST_FIELDS = 5  # named in a sentence
 
 
 class Change(StrEnum):
@@ -47,6 +48,13 @@ def field_changes(old: str, new: str) -> tuple[FieldChange, ...]:
         for name in sorted({*before, *after})
         if before.get(name) != after.get(name)
     )
+
+
+def names_of(fields: tuple[FieldChange, ...]) -> str:
+    """Return the names of changed fields; of a secret it is said that it is one."""
+    told = [f"{one.field}, a secret" if one.secret else one.field for one in fields[:MOST_FIELDS]]
+    more = len(fields) - MOST_FIELDS
+    return "; ".join([*told, f"and {more} more"] if more > 0 else told)
 
 
 def shown(change: FieldChange) -> Iterator[str]:

@@ -11,10 +11,13 @@ from dataclasses import dataclass, replace
 from gascity.core.actions import Event, EventType
 from gascity.core.alerts import Alert, Trouble, of_agent
 from gascity.core.decision import Decision, Permit, event, replaced
+from gascity.core.difference import FieldChange, field_changes, names_of
 from gascity.core.draining import drain
+from gascity.core.fingerprint import canonical
+from gascity.core.launch import declared_command
 from gascity.core.memory import AgentMemory
 from gascity.core.model import AgentSpec, OnDrift
-from gascity.core.observed import CONFIG_HASH, SessionState, Shown
+from gascity.core.observed import CONFIG, CONFIG_HASH, SessionState, Shown
 from gascity.screens.reading import Kind
 
 CHANGED = "its configuration changed"
@@ -33,10 +36,23 @@ def has_drifted(spec: AgentSpec, state: SessionState) -> bool:
     return state.meta.get(CONFIG_HASH) != spec.fingerprint
 
 
+def drifted_fields(spec: AgentSpec, state: SessionState) -> tuple[FieldChange, ...]:
+    """Return what changed since a session was started; nothing where that was not kept."""
+    if not has_drifted(spec, state):
+        return ()
+    command = declared_command(spec.base_command, spec.prompt, spec.prompt_mode, spec.prompt_flag)
+    present = canonical(command, spec.env, spec.fingerprint_extra)
+    try:
+        return field_changes(state.meta.get(CONFIG, ""), present)
+    except ValueError:
+        return ()
+
+
 def notice(spec: AgentSpec, state: SessionState) -> Event:
     """Return what has to be said of a change, the first time it is seen."""
-    message = f"{CHANGED}; `gc diff {spec.name}` shows what"
-    return event(EventType.AGENT_DRIFTED, spec, state.run, message)
+    names = names_of(drifted_fields(spec, state))
+    which = f" ({names})" if names else f"; `gc diff {spec.name}` shows what"
+    return event(EventType.AGENT_DRIFTED, spec, state.run, f"{CHANGED}{which}")
 
 
 def left_to_a_person(spec: AgentSpec) -> tuple[Alert, ...]:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from gascity.core.away import why_of
 from gascity.core.case import Case
-from gascity.core.causes import names_of
 from gascity.core.decision import is_away
+from gascity.core.difference import names_of
 from gascity.core.draining import acknowledged, asked
 from gascity.core.drift import has_drifted
 from gascity.core.ends import how

@@ -11,38 +11,18 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from gascity.core.model import SessionConfig
 from gascity.core.observed import Alive, Exited, SessionState
 from gascity.errors import GascityError
-from gascity.screens.rules import RuleBook
 from gascity.screens.screen import Screen
+from gascity.session.context import CityContext
 from gascity.session.leadership import Leadership
 from gascity.session.receipts import Receipt
 from gascity.session.terminal import Terminal
 from gascity.session.watch import SeenCallback, Ticking, Watch
 
-
-@dataclass(frozen=True, slots=True)
-class CityContext:
-    """Which city a provider works for, and where it may keep state.
-
-    `state_dir` is the city's `.gc` folder; a provider makes a folder of its own in it.
-    `settings` is its table `[session.NAME]`; `screens` are the rules its agents' screens are read
-    by, found by the backend that a session's metadata names. `parallel` is the city's word on how
-    much may be done at once; None leaves it to the provider. `fence` raises when this process must
-    not change anything at the moment, because another leads: ask it before each step of a change
-    that takes several.
-    """
-
-    city: str
-    city_id: str
-    state_dir: str
-    settings: Mapping[str, object]
-    screens: RuleBook = field(default_factory=RuleBook)
-    parallel: int | None = None
-    fence: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
+__all__ = ["CityContext", "SessionProvider"]
 
 
 class SessionProvider(ABC):
@@ -96,6 +76,18 @@ class SessionProvider(ABC):
         A session that was made with other ones has drifted. Raises ConfigError.
         """
         return {}
+
+    @classmethod
+    def sources(
+        cls,
+        settings: Mapping[str, object],  # noqa: ARG003  the default has none
+        folder: str,  # noqa: ARG003  likewise
+    ) -> tuple[str, ...]:
+        """Return the absolute paths of the files that the settings name.
+
+        The city is read again when one of them changes. Raises ConfigError.
+        """
+        return ()
 
     @classmethod
     def leadership(cls, context: CityContext) -> Leadership | None:  # noqa: ARG003  most have none
@@ -177,6 +169,7 @@ class SessionProvider(ABC):
     ) -> Mapping[str, bool]:
         """Answer `process_alive` for several sessions, each with its names.
 
+        Those of which it cannot be told at the moment may be left out, where others can be told of.
         A provider that can tell from one look at the process table overrides this.
         """
         return {

@@ -76,13 +76,17 @@ def is_local(name: str) -> bool:
 
 
 def shape(name: str, settings: Mapping[str, object], folder: str) -> Mapping[str, str]:
-    """Return what a provider's settings make of every session; nothing where that is not known."""
+    """Return what a provider's settings make of every session; nothing of one nobody knows.
+
+    Raises ConfigError for settings that cannot be read: they are not none.
+    """
     if name in PREFERRED:
         return {}
     try:
-        return provider_class(name).shape(settings, folder)
+        found = provider_class(name)
     except GascityError:
         return {}
+    return found.shape(settings, folder)
 
 
 def make_provider(name: str, context: CityContext) -> SessionProvider:

@@ -34,6 +34,10 @@ class Shelf:
         return self.path.with_suffix(".silent")
 
     @property
+    def shut(self) -> Path:
+        return self.path.with_suffix(".shut")
+
+    @property
     def lease(self) -> Lease:
         """The lease as it lies there; empty if there is none."""
         with self._alone() as (lease, _):

@@ -61,10 +61,10 @@ class Place:
         """Let the lease be one that was given back."""
         self.shelf.put(dict(lease_of({"name": self.name}, "", 0, "")))
 
-    def gc(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def gc(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, PROGRAM, "-C", str(self.folder), *words],
-            env=self._environment(),
+            env={**self._environment(), **environment},
             capture_output=True,
             text=True,
             timeout=60,
@@ -157,6 +157,35 @@ def test_one_who_stands_by_touches_nothing_and_ends_when_told_to(place: Place) -
     assert place.shelf.holder == "rival_1"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("stop",),
+        ("stop", "a"),
+        ("restart", "a"),
+        ("drain", "a"),
+        ("nudge", "a", "hello"),
+        ("nudge", "--queue", "a", "hello"),
+    ],
+    ids=" ".join,
+)
+def test_nothing_is_changed_or_kept_beside_one_who_stands_by(
+    place: Place, words: tuple[str, ...]
+) -> None:
+    done = place.gc(*words, GC_LEADER_ELECT="1")
+
+    assert done.returncode == 7
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: no controller leads here")
+    assert not place.state.exists()
+
+
+def test_everything_can_be_looked_at_beside_one_who_stands_by(place: Place) -> None:
+    done = place.gc("status", GC_LEADER_ELECT="1")
+
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_leader_acts_and_gives_the_lead_back_when_it_ends(place: Place) -> None:
     place.be_free()
     process = place.start()
@@ -173,11 +202,60 @@ def test_a_leader_acts_and_gives_the_lead_back_when_it_ends(place: Place) -> Non
     assert len(place.agents()) == 1
 
 
+def test_one_who_is_told_to_end_when_it_just_began_to_lead_gives_the_lead_back(
+    place: Place,
+) -> None:
+    place.be_free()
+    place.shelf.shut.touch()
+    process = place.start()
+    eventually(lambda: place.shelf.holder.startswith("pod_"), within=20)
+    eventually((place.state / "controller.lock").exists, within=20)
+
+    process.send_signal(signal.SIGTERM)
+    place.shelf.shut.unlink()
+
+    assert process.wait(20) == 0
+    assert place.shelf.holder == ""
+    assert place.happened("controller.stopped") == ["it got SIGTERM"]
+
+
 def test_the_first_controller_ever_waits_and_then_leads(place: Place) -> None:
     place.start()
 
     eventually(lambda: "standing by: nobody leads yet\n" in place.said, within=20)
     eventually(place.agents, within=30)
+
+
+def test_settings_of_sessions_may_change_while_one_stands_by(place: Place) -> None:
+    place.be_free()
+    rival = place.rival()
+    eventually(rival.leads, within=10)
+    process = place.start()
+    eventually(lambda: place.said, within=20)
+    settings = '[session.leased]\nparallel = 3\nlook = "other"\n[daemon]'
+    (place.folder / "city.toml").write_text(CITY.replace("[daemon]", settings))
+
+    rival.resign(give_back=True)
+
+    eventually(place.agents, within=20)
+    assert process.poll() is None
+
+
+def test_one_who_stood_by_for_another_lease_does_not_lead(place: Place) -> None:
+    place.be_free()
+    rival = place.rival()
+    eventually(rival.leads, within=10)
+    process = place.start()
+    eventually(lambda: place.said, within=20)
+    settings = '[session.leased]\nwhere = "elsewhere"\n[daemon]'
+    (place.folder / "city.toml").write_text(CITY.replace("[daemon]", settings))
+
+    rival.resign(give_back=True)
+
+    assert process.wait(20) == 1
+    assert "changed while this controller stood by" in place.complained
+    assert place.agents() == []
+    assert place.shelf.holder == ""
 
 
 def test_a_leader_that_slept_does_not_act_when_it_wakes(place: Place) -> None:
@@ -197,6 +275,7 @@ def test_a_leader_that_slept_does_not_act_when_it_wakes(place: Place) -> None:
     assert "error: this controller does not lead any more: " in place.complained
     assert "hint: the agents were left alone" in place.complained
     assert len(place.happened("session.started")) == 1
+    assert place.happened("controller.stopped") == []  # another may write there by now
     assert place.agents() == []
     assert rival.leads()
 

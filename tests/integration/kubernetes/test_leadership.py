@@ -147,4 +147,30 @@ def test_a_leader_killed_in_the_middle_of_starts_leaves_nothing_half_done(realm:
     made = births.end()
     assert set(made) == set(AGENTS)
     assert all(made.count(name) <= 2 for name in AGENTS)  # once more where one was half made
-    assert sorted(realm.working()) == sorted(AGENTS)
+    # Those that were killed by force are forgotten before their programs have ended.
+    eventually(lambda: sorted(realm.working()) == sorted(AGENTS), within=60, every=0.5)
+
+
+def test_a_rolling_update_leaves_the_agents_alone_and_the_next_one_leads(realm: Realm) -> None:
+    before, old = realm.bodies(), set(realm.controllers())
+    births = Births(realm)
+
+    kubectl("-n", realm.namespace, "rollout", "restart", "deployment", "gc")
+
+    eventually(lambda: not old & set(realm.controllers()), within=120, every=0.3)
+    eventually(lambda: realm.leader() in realm.controllers(), within=PROMISED, every=0.1)
+    eventually(realm.all_up, within=30, every=0.3)
+    assert realm.bodies() == before
+    assert births.end() == []
+
+
+def test_one_who_stands_by_changes_nothing_for_anybody(realm: Realm) -> None:
+    (standby,), before = realm.standbys(), realm.bodies()
+    inside = ("-n", realm.namespace, "exec", standby, "--", "gc", "-C", "/city")
+
+    said = kubectl(*inside, "nudge", "--queue", AGENTS[0], "hello", check=False)
+    stopped = kubectl(*inside, "stop", check=False)
+
+    assert said == stopped == ""
+    assert realm.bodies() == before
+    assert "6 agents" in kubectl(*inside, "status")

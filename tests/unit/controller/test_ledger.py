@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from gascity.controller.ledger import MOMENT, Ledger
+from gascity.controller.ledger import MOMENT, WAITED, Ledger
 from gascity.controller.noting import Began, Ended, NotUp, Pends, Sight, Up
 from gascity.core.actions import EventType
 from gascity.core.model import AgentSpec
@@ -227,11 +227,20 @@ def test_a_start_that_has_to_wait_goes_on_in_the_same_record(book: Book) -> None
     assert info.previous_run_id == ""
 
 
-def test_one_that_was_gone_before_it_came_up_did_not_start(book: Book) -> None:
+def test_a_start_that_waits_before_there_is_a_session_has_not_failed(book: Book) -> None:
     book.ledger.take(Began(book.run, SPEC, "wanted by the city", "", 1000.0))
     book.ledger.take(Pends(book.run))
     book.see()
     book.pass_a_moment()
+
+    assert book.info().status is Status.RUNNING
+
+
+def test_one_that_was_gone_before_it_came_up_did_not_start(book: Book) -> None:
+    book.ledger.take(Began(book.run, SPEC, "wanted by the city", "", 1000.0))
+    book.ledger.take(Pends(book.run))
+    book.see()
+    book.ledger.settle(time.monotonic() + WAITED)
 
     assert book.info().end == "the start failed: it was gone before it came up"
     assert book.info().status is Status.FAILED

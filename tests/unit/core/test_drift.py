@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gascity.core.actions import Action, Drain, EventType, Start, Stop, Undrain
+from gascity.core.fingerprint import canonical
 from gascity.core.memory import Memory
 from gascity.core.model import AgentSpec, Desired, OnDrift, PoolSpec
 from gascity.core.observed import (
@@ -94,6 +95,15 @@ def test_the_change_is_told_once_and_the_agent_replaced() -> None:
     assert "gc diff mayor" in next(
         e.message for e in result.events if e.type is EventType.AGENT_DRIFTED
     )
+
+
+def test_which_fields_changed_is_told_where_that_is_known() -> None:
+    town = Town(agent(fingerprint_extra={"kubernetes.image": "agent:2"}))
+    town.mark("mayor", GC_CONFIG=canonical("true", {}, {"kubernetes.image": "agent:1"}))
+
+    (told,) = [e.message for e in town.tick().events if e.type is EventType.AGENT_DRIFTED]
+
+    assert told == "its configuration changed (extra.kubernetes.image)"
 
 
 def test_at_most_so_many_are_replaced_at_once_and_the_next_when_one_is_up() -> None:

@@ -560,6 +560,11 @@ CASES: dict[str, tuple[Life, State, str]] = {
         State.STOPPED,
         "no controller runs, so nobody starts it; it waits for db",
     ),
+    "no controller, had to wait": (
+        Life(memory=known(waits="the quota is used up", provider="tmux"), kept=False),
+        State.STOPPED,
+        "no controller runs, so nobody starts it; the quota is used up",
+    ),
     "no controller, drifted": (
         Life((DRIFTED,), specs=(NEW,), kept=False),
         State.READY,

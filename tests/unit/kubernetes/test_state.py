@@ -94,6 +94,7 @@ UNSCHEDULABLE = {
 NEVER = 'Container image "none:1" is not present with pull policy of Never'
 SIDE = {"name": "side", "restartCount": 0, "state": RUNNING}
 
+UNPULLED = "ImagePullBackOff: image agent:1 cannot be pulled; `kubectl describe pod p` tells why"
 PENDING: dict[str, tuple[Pod, str]] = {
     "just made": (
         pod(phase="Pending", conditions=(), node="", annotations=ANNOTATIONS),
@@ -113,11 +114,11 @@ PENDING: dict[str, tuple[Pod, str]] = {
     ),
     "no such image": (
         waiting("ErrImagePull", 'rpc error: code = NotFound desc = "none:1": not found'),
-        'ErrImagePull: rpc error: code = NotFound desc = "none:1": not found',
+        UNPULLED,
     ),
     "still no such image": (
         waiting("ImagePullBackOff", 'Back-off pulling image "none:1"'),
-        'ImagePullBackOff: Back-off pulling image "none:1"',
+        UNPULLED,
     ),
     "an image that must not be pulled": (
         waiting("ErrImageNeverPull", NEVER),
@@ -420,3 +421,61 @@ def test_no_question_changes_a_pod() -> None:
         state.last_words(found)
 
     assert pods == before
+
+
+def test_a_session_is_as_old_as_its_agent() -> None:
+    found = pod(RUNNING, annotations={**STAGED, "gascity.dev/staged": "1700000000.5"})
+
+    assert state.session_state(found, 0.0).created == 1700000000.5
+
+
+def test_a_session_whose_agent_has_not_begun_is_as_old_as_its_pod() -> None:
+    found = pod(RUNNING, annotations=ANNOTATIONS)
+    found["metadata"]["creationTimestamp"] = "2026-03-01T15:04:05Z"
+
+    assert state.session_state(found, 0.0).created == 1772377445.0
+
+
+DRAINED = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
+
+
+def test_a_pod_that_a_drain_deletes_says_so() -> None:
+    found = pod(RUNNING, conditions=(READY, DRAINED), deleted=MADE)
+
+    seen = state.session_state(found, 0.0)
+
+    assert seen.standing is Standing.ENDING
+    assert seen.condition == "its pod is being deleted: Eviction API: evicting"
+
+
+def test_an_agent_that_a_drain_ended_says_so() -> None:
+    ended = {"terminated": {"exitCode": 143, "reason": "Error"}}
+    found = pod(ended, phase="Failed", conditions=(DRAINED,))
+
+    assert state.session_state(found, 0.0).life == Exited(signal=15, reason=DRAINED["message"])
+
+
+@pytest.mark.parametrize("name", ["just made", "its container is made", "no such image"])
+def test_a_pod_that_waits_has_not_begun(name: str) -> None:
+    found, _ = PENDING[name]
+
+    assert not state.has_begun(found)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        pod(RUNNING),
+        ended(1),
+        pod({"waiting": {"reason": "ErrImagePull"}}, containerStatuses=[SIDE]),
+        pod({"waiting": {"reason": "PodInitializing"}}, initContainerStatuses=[SIDE]),
+    ],
+    ids=["up", "over", "beside it", "before it"],
+)
+def test_a_pod_of_which_anything_runs_or_ran_has_begun(found: Pod) -> None:
+    assert state.has_begun(found)

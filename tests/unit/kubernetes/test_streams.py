@@ -6,11 +6,13 @@ import json
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from gascity_kubernetes import frames
+from gascity_kubernetes.problems import ApiSilent
 from gascity_kubernetes.streams import Stream, StreamEnded, read_status
 
 LIMIT = 20.0
@@ -157,6 +159,49 @@ def test_ten_megabytes_come_back_though_nobody_reads_meanwhile(ends: tuple[Strea
     assert bytes(got) == data
     stream.close()
     echo.join(LIMIT)
+
+
+def test_a_program_that_ended_is_not_waited_for_though_its_connection_stays(
+    ends: tuple[Stream, Far],
+) -> None:
+    stream, far = ends
+    far.say(2, b"no room")
+    far.say(3, b'{"status": "Success"}')
+
+    with pytest.raises(StreamEnded):
+        stream.write(bytes(10_000_000))
+    assert stream.read(LIMIT) == (2, b"no room")
+    assert stream.read(LIMIT) is None
+    assert stream.status == 0
+
+
+def test_a_write_that_nobody_takes_ends_in_time(ends: tuple[Stream, Far]) -> None:
+    began = time.monotonic()
+
+    with pytest.raises(ApiSilent, match="in time"):
+        ends[0].write(bytes(10_000_000), deadline=began + 0.2)
+
+    assert time.monotonic() - began < LIMIT / 4
+
+
+def test_a_write_that_is_taken_drop_by_drop_ends_in_time(ends: tuple[Stream, Far]) -> None:
+    stream, far = ends
+    done = threading.Event()
+
+    def sip() -> None:
+        while not done.wait(0.01):
+            far.socket.recv(1 << 10)
+
+    sipping = threading.Thread(target=sip)
+    sipping.start()
+    began = time.monotonic()
+    with pytest.raises(ApiSilent, match="in time"):
+        stream.write(bytes(10_000_000), deadline=began + 0.3)
+    took = time.monotonic() - began
+    done.set()
+    sipping.join()
+
+    assert took < LIMIT / 4
 
 
 def test_reading_and_writing_go_on_side_by_side(ends: tuple[Stream, Far]) -> None:

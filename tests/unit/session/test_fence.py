@@ -28,6 +28,7 @@ LOOKS = {
     "processes_alive",
     "screens",
     "shape",
+    "sources",
     "terminal",
     "unavailable",
     "use",

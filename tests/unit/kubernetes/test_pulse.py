@@ -1,0 +1,21 @@
+"""What a line of a pod's tmux tells."""
+
+from __future__ import annotations
+
+import pytest
+
+from gascity_kubernetes.pulse import Beat, read
+
+NOW = 1_700_000_000.0
+
+
+@pytest.mark.parametrize("clock", [NOW, NOW - 3600, NOW + 3600], ids=["same", "behind", "ahead"])
+def test_when_an_agent_showed_something_is_told_by_our_clock(clock: float) -> None:
+    line = f"{clock:.0f}|{clock - 5:.0f}|1|50% | done"
+
+    assert read(line, NOW) == Beat(NOW - 5, 1, "50% | done")
+
+
+@pytest.mark.parametrize("line", ["", "no server running on /run/gascity/tmux", "%s|1700000000|0|"])
+def test_a_line_that_tells_no_time_tells_nothing(line: str) -> None:
+    assert read(line, NOW) == Beat()
