@@ -115,7 +115,7 @@ class Journal:
         return self._saved
 
     def entries(self, *, after: int = 0, limit: int = 1000) -> Iterator[Entry]:
-        """Yield events in order, those numbered above `after`."""
+        """Yield events in order, those numbered above `after`; large ones make it fewer."""
         yield from self.events.page(after, limit=limit).entries
 
     def trim(self, now: float, keep: float, megabytes: int) -> bool:
