@@ -1,7 +1,9 @@
-"""The records of a city's runs for who reads them: which there are, and whether they still live.
+"""The records of runs for who reads them: which there are, and whether they still live.
 
-A controller that was killed leaves records that say `running`. Whether that is so is asked of the
-process table, and of a running controller where no process is known.
+Incarnations of sessions and one-shot work, as one history. A controller that was killed leaves
+records that say `running`. Whether that is so is asked of the process table, and of a running
+controller where no process is known. Of one-shot work, what nobody runs any more is settled first,
+so that its records are true.
 """
 
 from __future__ import annotations
@@ -14,7 +16,10 @@ from typing import TYPE_CHECKING
 from gascity.core.views import State
 from gascity.errors import ConfigError, GascityError, NotFound
 from gascity.runs.folder import RunFolder, Runs
-from gascity.runs.info import Broken, RunInfo
+from gascity.runs.ids import age_of
+from gascity.runs.info import SESSION, Broken, RunInfo
+from gascity.runs.places import Home, find_home
+from gascity.runs.reconcile import settle
 
 if TYPE_CHECKING:
     from gascity.cli.city import Here
@@ -39,16 +44,25 @@ class Known:
         return {**info, "state": self.state, "end": self.end, "folder": self.folder.path}
 
 
-def all_runs(here: Here) -> Runs:
-    """Return the city's runs. Raises NotFound when there is no city."""
-    return Runs(os.path.join(here.state, "runs"))
+def home_of(here: Here) -> Home:
+    """Return the home of one-shot work, with all of it settled that nobody runs any more.
+
+    Raises NotFound when there is no such folder, or no city where one was named.
+    """
+    if here.given:
+        _ = here.state
+    home = find_home(here.folder)
+    settle(home)
+    return home
 
 
 def runs_of(here: Here, agents: Collection[str] = ()) -> Iterator[RunFolder]:
     """Yield the runs of these agents, or all of them, the newest first."""
-    runs = all_runs(here)
-    for run in runs.ids():
-        folder = runs.of(run)
+    home = home_of(here)
+    sessions = Runs(os.path.join(home.path, "runs"))
+    of_sessions = [sessions.of(run) for run in sessions.ids()]
+    found = sorted([*of_sessions, *home.runs()], key=lambda one: age_of(one.run_id), reverse=True)
+    for folder in found:
         head = folder.glance() if agents else None
         if not agents or (head is not None and head.agent in agents):
             yield folder
@@ -101,15 +115,16 @@ def known(here: Here, folders: Sequence[RunFolder]) -> list[Known]:
 def _living(here: Here, infos: Sequence[RunInfo]) -> dict[str, bool]:
     """Return which of these runs live and which do not; one of which that is not known is left out.
 
-    A process is known by its pid and its start time.
+    A process is known by its pid and its start time. One-shot work that was not settled lives.
     """
     from gascity.session import pids
 
     found = {
         info.run_id: pids.table.started(info.pid) == info.pid_started
         for info in infos
-        if info.pid is not None
+        if info.kind == SESSION and info.pid is not None
     }
+    found |= {info.run_id: True for info in infos if info.kind != SESSION}
     if len(found) < len(infos):
         found |= dict.fromkeys(_seen_by_controller(here), True)
     return found

@@ -1,6 +1,6 @@
-"""`gc runs`: the incarnations of agents, when each lived and how it ended.
+"""`gc runs`: incarnations of agents and one-shot work, when each lived and how it ended.
 
-Reading needs no controller.
+Reading needs no controller. What is done to a run is in `run_actions`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,9 +29,25 @@ SCREEN_LINES = 50
 COLUMNS = ("RUN", "AGENT", "STATE", "STARTED", "LASTED", "END")
 
 
+class ListByDefault(typer.core.TyperGroup):
+    """A group in which the first word may be left out: `gc runs mayor` lists."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  the framework's own
+        """Put the word there that was left out."""
+        known = {*self.commands, "-h", "--help"}
+        return super().parse_args(ctx, args if args and args[0] in known else ["list", *args])
+
+
 def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(runs)
+    """Add the commands."""
+    from gascity.cli import run_actions
+
+    group = typer.Typer(
+        cls=ListByDefault, help="Show what ran, and how it ended; stop it, or let old runs go."
+    )
+    group.command("list")(runs)
+    run_actions.register(group)
+    app.add_typer(group, name="runs")
 
 
 def complete_runs(context: typer.Context, incomplete: str) -> list[str]:
@@ -82,7 +98,7 @@ def runs(
     agents = records.agents_meant(here, agent) if agent else []
     if run:
         (one,) = records.known(here, [records.find_run(here, run, agents)])
-        sys.stdout.write(json.dumps(one.document(), indent=2) + "\n" if as_json else _told(one))
+        sys.stdout.write(json.dumps(one.document(), indent=2) + "\n" if as_json else told(one))
         return Exit.OK
     folders = list(itertools.islice(records.runs_of(here, agents), min(lines, sys.maxsize) or None))
     found = records.known(here, folders)
@@ -117,7 +133,7 @@ def _row(one: Known) -> list[str]:
     assert one.info is not None  # noqa: S101  only these are shown
     return [
         one.folder.run_id,
-        visible(one.info.agent),
+        visible(one.info.agent or f"{one.info.project_id}/{one.info.task_id}"),
         one.state,
         _started(one.info.start_time),
         _lasted(one),
@@ -155,7 +171,7 @@ def _local(text: str) -> datetime | None:
         return None
 
 
-def _told(one: Known) -> str:
+def told(one: Known) -> str:
     """Return all about one run."""
     return "".join(f"{line}\n" for line in (*_facts(one), *_texts(one)))
 
@@ -189,6 +205,9 @@ def _facts(one: Known) -> Iterator[str]:
             "ready": {"timeout": "its prompt was never seen"}.get(info.ready, info.ready),
             "message": "" if nudge is None else _message(nudge),
             "works in": info.work_dir,
+            "command": info.command,
+            "task": f"{info.project_id}/{info.task_id}" if info.task_id else "",
+            "started by": info.parent_run_id,
             "folder": one.folder.path,
         }
     for name, text in facts.items():

@@ -145,7 +145,7 @@ class _Road:
                 status=Status.COMPLETED if is_done else Status.FAILED,
                 end_time=utc(time.time()),
                 duration=round(time.monotonic() - self._began, 3),
-                exit_code=code,
+                exit_code=int(code),
                 signal=code - 128 if code in _SIGNALS else None,
                 end=conceal(end, self._given.secrets),
                 crash=not is_done and not self._cancel.is_set(),
@@ -154,7 +154,7 @@ class _Road:
             self._write(self._info)
             messages.post_end(bus, self._folder, self._info, self._given.secrets)
         self._held.settled()
-        return Outcome(self._folder, self._info, code)
+        return Outcome(self._folder, self._info, int(code))
 
     def _work(self, bus: Bus) -> tuple[int, str]:
         """Do the work; return the exit code of the run and how it ended."""

@@ -25,6 +25,7 @@ from gascity.config.find import find_city
 from gascity.core.naming import is_component
 from gascity.core.observed import ProcessId
 from gascity.errors import GascityError, NotFound, UsageError
+from gascity.journal.where import home
 from gascity.runs.folder import RunFolder, Runs
 from gascity.runs.ids import age_of, is_run_id, new_run_id
 from gascity.session import pids
@@ -209,8 +210,7 @@ def find_home(folder: str) -> Home:
     except NotFound:
         if not os.path.isdir(folder):
             raise
-    own = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return Home(os.path.join(own, "gascity"))
+    return Home(home(os.environ))
 
 
 def _lock(file: IO[str]) -> bool:

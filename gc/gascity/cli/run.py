@@ -1,0 +1,150 @@
+"""`gc run`: one prompt, one answer, and a folder that says what happened.
+
+The answer goes to the standard output, and nothing else does; what a person wants to know meanwhile
+goes to the terminal's other stream.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from gascity.cli.city import Here
+from gascity.cli.options import AsJson, complete_agents, complete_backends, not_empty, seconds
+from gascity.errors import UsageError
+
+PROMPT_STDIN = "-"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(context_settings={"allow_extra_args": True})(run)
+
+
+def run(
+    context: typer.Context,
+    backend: Annotated[
+        str,
+        typer.Option(
+            metavar="BACKEND",
+            callback=not_empty,
+            autocompletion=complete_backends,
+            help="Who does it: claude, codex, gemini, perplexity, xai, or one of the city's.",
+            show_default=False,
+        ),
+    ] = "",
+    agent: Annotated[
+        str,
+        typer.Option(
+            metavar="AGENT",
+            callback=not_empty,
+            autocompletion=complete_agents,
+            help="As this agent of the city: its backend, folder and environment.",
+            show_default=False,
+        ),
+    ] = "",
+    project: Annotated[
+        str,
+        typer.Option(
+            callback=not_empty, help="Whose work it is (the city's name).", show_default=False
+        ),
+    ] = "",
+    task: Annotated[
+        str, typer.Option(callback=not_empty, help="Which task (adhoc).", show_default=False)
+    ] = "",
+    prompt: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="What is to be done; - reads it from the input."),
+    ] = None,
+    prompt_file: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE", callback=not_empty, help="A file that says it.", show_default=False
+        ),
+    ] = "",
+    cwd: Annotated[
+        str,
+        typer.Option(
+            metavar="DIR", callback=not_empty, help="Where it works (here).", show_default=False
+        ),
+    ] = "",
+    timeout: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME",
+            callback=not_empty,
+            help="How long it may take: 30m.",
+            show_default=False,
+        ),
+    ] = "",
+    idle_timeout: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME",
+            callback=not_empty,
+            help="How long it may say nothing: 5m.",
+            show_default=False,
+        ),
+    ] = "",
+    as_json: AsJson = False,
+) -> int:
+    """Have one piece of work done, and print the answer.
+
+    `gc run -- COMMAND ...` runs a command of your own as the backend. Ends with the exit code of
+    what ran: 128 and its number for a signal, 127 or 126 where it cannot be started, 124 when a
+    limit was over, 130 when it was interrupted.
+    """
+    from gascity.cli.running import Asked, carry_out
+    from gascity.runs.watchdog import Limits
+
+    here: Here = context.obj
+    limits = Limits(_limit("--timeout", timeout), _limit("--idle-timeout", idle_timeout))
+    asked = Asked(
+        backend=backend,
+        agent=agent,
+        command=tuple(context.args),
+        project=project,
+        task=task,
+        prompt=_prompt(prompt, prompt_file, needed=not context.args),
+        cwd=cwd,
+        limits=limits,
+    )
+    outcome = carry_out(here, asked)
+    if as_json:
+        sys.stdout.write(json.dumps(outcome.document(), indent=2) + "\n")
+        return outcome.exit_code
+    outcome.show()
+    return outcome.exit_code
+
+
+def _limit(option: str, text: str) -> float | None:
+    return seconds(option, text, least=0.1) if text else None
+
+
+def _prompt(text: str | None, file: str, *, needed: bool) -> str:
+    """Return what is to be done. Raises UsageError when that is not said, or said twice."""
+    if text is not None and file:
+        raise UsageError("--prompt and --prompt-file both say what is to be done")
+    if file:
+        return _read(file)
+    if text == PROMPT_STDIN:
+        return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+    if text is None and needed:
+        raise UsageError(
+            "nobody says what is to be done",
+            hint="--prompt TEXT, --prompt - for the standard input, or --prompt-file FILE",
+        )
+    return text or ""
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8", "surrogateescape")
+    except OSError as problem:
+        why = problem.strerror or problem
+        raise UsageError(f"--prompt-file {os.fspath(path)!a}: {why}") from None
