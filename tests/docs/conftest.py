@@ -33,6 +33,7 @@ LOOKS = (
     "gc nudges",
     "gc explain",
     "gc events",
+    "gc bus read",
     "gc health",
     "gc metrics",
     "gc runs",

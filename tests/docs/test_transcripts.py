@@ -17,6 +17,7 @@ TOLD = [
     ROOT / "docs/howto/change-a-running-city.md",
     ROOT / "docs/howto/ask-why.md",
     ROOT / "docs/howto/follow-events.md",
+    ROOT / "docs/howto/agents-talk.md",
     ROOT / "docs/howto/crash-reports.md",
     ROOT / "docs/howto/hooks.md",
     ROOT / "docs/howto/drain-and-reset.md",

@@ -10,6 +10,7 @@ import typer
 from gascity import __version__
 from gascity.cli import (
     alerts,
+    bus,
     change,
     drift,
     events,
@@ -85,6 +86,7 @@ for module in (
     explaining,
     talk,
     nudges,
+    bus,
     screens,
     inside,
     hooking,

@@ -70,7 +70,15 @@ def complete_types(incomplete: str) -> list[str]:
     from gascity.core.actions import EventType
 
     names = {str(kind) for kind in EventType} | {kind.partition(".")[0] for kind in EventType}
+    names.update(complete_messages(incomplete))
     return sorted(name for name in names if name.startswith(incomplete))
+
+
+def complete_messages(incomplete: str) -> list[str]:
+    """Return the types of messages that begin so, of those that mean something to many."""
+    from gascity.journal.message import KNOWN
+
+    return sorted(name for name in KNOWN if name.startswith(incomplete))
 
 
 def seconds(option: str, text: str, *, least: float, most: float = LONGEST) -> float:
