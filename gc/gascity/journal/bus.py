@@ -29,7 +29,7 @@ PATIENCE = 30.0  # seconds for others to finish writing; thousands may post at o
 TIDIED = 64  # messages after which a bus without a controller lets old ones go ...
 HEAVY = 64 * 1024  # ... or after each that has so many characters
 LONGEST_LOG = 32 * 1024 * 1024  # bytes of the -wal file at which a poster sees to it
-MOMENT = 500  # milliseconds that it waits for others then
+MOMENT = 100  # milliseconds that it waits for others then
 MESSAGES = Wanted(messages=True)
 FULL = "make room, and post it again: it is not on the bus"
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 
+from gascity.core.actions import Event, EventType
+from gascity.core.memory import Memory
 from gascity.errors import GascityError
 from gascity.journal import schema
 from gascity.journal.bus import LONGEST_LOG, Bus
@@ -151,6 +154,32 @@ def test_the_log_of_writes_does_not_grow_without_end_while_many_post(path: str) 
     assert [each.returncode for each in posters] == [0] * 12
     assert largest < 4 * LONGEST_LOG
     journal.close()
+
+
+def test_a_controller_gets_its_words_in_while_others_leave_little_room(path: str) -> None:
+    """SQLite would ask eleven times in a quarter of a second, and mostly find somebody writing."""
+    journal = Journal(path)
+    enough = threading.Event()
+
+    def post_large_ones() -> None:
+        other = sqlite3.connect(path, timeout=30.0, isolation_level=None)
+        while not enough.is_set():
+            other.execute("BEGIN IMMEDIATE")
+            enough.wait(0.03)
+            other.execute("ROLLBACK")
+            enough.wait(0.004)
+        other.close()
+
+    thread = threading.Thread(target=post_large_ones)
+    thread.start()
+    try:
+        for n in range(30):
+            journal.record(float(n), [Event(EventType.AGENT_HELD, "a")], Memory())
+            time.sleep(0.01)  # a controller has other things to do
+    finally:
+        enough.set()
+        thread.join()
+        journal.close()
 
 
 def test_several_may_make_the_file_at_once(path: str) -> None:
