@@ -10,7 +10,7 @@ from tests.integration.controller.stage import Bench, Running, agent, up
 
 from gascity.core.model import OnDrift, PoolSpec
 from gascity.core.observed import CONFIG, CONFIG_HASH
-from gascity.errors import GascityError, NotFound, UsageError
+from gascity.errors import NotFound, UsageError
 from gascity.testing.eventually import eventually
 
 SESSION = "gc-c-mayor"
@@ -114,15 +114,15 @@ def test_secrets_are_not_in_the_answers(bench: Bench) -> None:
     assert "opensesame" not in said
 
 
-def test_what_cannot_be_explained_does_not_end_the_supervision(bench: Bench) -> None:
+def test_a_configuration_that_nobody_can_read_does_not_end_the_supervision(bench: Bench) -> None:
     running = bench.run(agent("mayor", on_drift=OnDrift.NOTIFY))
     eventually(up(running, "mayor"))
     bench.world.sessions[SESSION].meta |= {CONFIG_HASH: "old", CONFIG: "[" * 60_000}
     eventually(lambda: running.ask("status")["agents"][0]["drift"])
 
-    with pytest.raises(GascityError, match="RecursionError"):
-        running.ask("why", agent="mayor")
+    account = running.ask("why", agent="mayor")
 
+    assert account["state"] == "ready"
     assert running.states() == {"mayor": "ready"}
 
 
