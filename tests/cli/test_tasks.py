@@ -84,11 +84,8 @@ def test_it_is_not_done_before_a_run_that_it_began(desk: Desk) -> None:
 
     desk.detach("work", script)
 
-    waits = eventually(
-        lambda: info if "waits for the runs" in (info := desk.info("work"))["why"] else None,
-        within=desk.city.limit,
-    )
-    assert waits["state"] == "waiting"
+    eventually(lambda: "waits for the runs" in desk.info("work")["why"], within=desk.city.limit)
+    assert desk.info("work")["state"] == "waiting"
     (desk.city.folder / "go").touch()
     assert desk.wait_for("work", "done")["attempts"] == 1
     assert [one["status"] for one in desk.runs("work")] == ["failed", "completed"]
