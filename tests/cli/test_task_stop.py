@@ -76,11 +76,12 @@ def test_a_stop_beats_restarts_that_come_without_a_pause(desk: Desk) -> None:
     assert desk.info("work")["state"] == "stopped"
 
 
-def test_a_task_that_is_stopped_can_be_stopped(desk: Desk) -> None:
-    desk.detach("work", SLEEPS)
+def test_a_task_that_is_stopped_has_not_failed_and_can_be_stopped(desk: Desk) -> None:
+    desk.detach("work", SLEEPS, "--max-restarts", "0")
     desk.wait_for_lines(1)
     desk.city.gc("task", "stop", "work")
 
+    assert desk.info("work")["state"] == "stopped"
     assert desk.city.gc("task", "stop", "work").returncode == 0
 
 

@@ -22,6 +22,7 @@ from gascity.runs.context import Cancel
 from gascity.runs.folder import OUTPUT, STDERR, STDOUT, RunFolder
 from gascity.runs.places import find_home
 from gascity.runs.reconcile import settle
+from gascity.runs.waiting_line import standing
 
 STOPPED = "stopped"
 _PACE = 1.0  # seconds between two looks at how far it is
@@ -128,7 +129,7 @@ class Progress:
     def wait(self, before: int) -> None:
         """Say that it waits for a place."""
         if sys.stderr.isatty():
-            sys.stderr.write(f"\r\033[K{self._who}: {in_line(before)}")
+            sys.stderr.write(f"\r\033[K{self._who} {standing(before)}")
             sys.stderr.flush()
 
     def begin(self, folder: RunFolder) -> None:
@@ -150,11 +151,6 @@ class Progress:
             sys.stderr.flush()
         sys.stderr.write("\r\033[K")
         sys.stderr.flush()
-
-
-def in_line(before: int) -> str:
-    """Return how many come first, in words."""
-    return f"it stands in line, as number {before}"
 
 
 def _size(path: str) -> int:

@@ -72,7 +72,8 @@ def start(here: Here, asked: Asked, wanted: TaskInfo, depends_on: list[str]) -> 
     others = [dependencies.place_of(home, name, place.project) for name in depends_on]
     lock = desired.hold(place)
     secrets = secrets_in(os.environ, made.backend, made.own)
-    kept = tuple(conceal(word, secrets) for word in asked.command)
+    words = (conceal(word, secrets) for word in asked.command)
+    kept = tuple(word.encode("utf-8", "backslashreplace").decode() for word in words)
     info = replace(
         wanted,
         project=place.project,
@@ -103,7 +104,7 @@ def resume(here: Here, home: Home, place: TaskPlace) -> Order:
         raise UsageError(f"task {info.name} is done", hint="`gc task start` begins it anew")
     if info.concealed:
         raise UsageError(
-            f"the command of task {info.name} held a secret, which was not kept",
+            f"the command of task {info.name} held a secret, or no text, which was not kept",
             hint="`gc task start` begins it anew",
         )
     with dependencies.deciding(home):

@@ -24,7 +24,7 @@ from gascity.runs.places import Home, TaskPlace
 from gascity.runs.reconcile import settle
 from gascity.runs.stops import Stops
 from gascity.runs.task_info import TaskInfo, TaskState, Wanted
-from gascity.runs.waiting_line import LeftLine, Line
+from gascity.runs.waiting_line import LeftLine, Line, standing
 from gascity.runs.watchdog import TimedOut
 from gascity.session import pids
 
@@ -127,8 +127,8 @@ class Supervisor:
         self._note(last_run=folder.run_id)
 
     def _queued(self, before: int) -> None:
-        self._note(state=TaskState.QUEUED, why=f"stands in line, as number {before}")
-        self._say(f"task {self._place.name} stands in line, as number {before}")
+        self._note(state=TaskState.QUEUED, why=standing(before))
+        self._say(f"task {self._place.name} {standing(before)}")
 
     def _pause(self, how: str) -> None:
         """Wait before the next run. Raises _Unwanted when that is not wanted any more."""

@@ -27,6 +27,11 @@ LOOK = 0.15  # seconds between two looks of who waits
 Told = Callable[[int], None]
 
 
+def standing(before: int) -> str:
+    """Return where somebody stands who waits, in words."""
+    return f"stands in line, as number {before}"
+
+
 class LeftLine(GascityError):
     """Whoever waited was told to end, for this reason."""
 
