@@ -37,6 +37,7 @@ LOOKS = (
     "gc health",
     "gc metrics",
     "gc runs",
+    "gc task status",
     "grep",
 )
 LIMIT = 30.0

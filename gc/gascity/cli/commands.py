@@ -26,6 +26,7 @@ from gascity.cli import (
     service,
     setup,
     talk,
+    tasks,
     why,
 )
 from gascity.cli import explain as explaining
@@ -82,6 +83,7 @@ for module in (
     events,
     run,
     runs,
+    tasks,
     drift,
     explaining,
     talk,

@@ -15,7 +15,7 @@ import typer
 
 from gascity.cli.city import Here
 from gascity.cli.options import AsJson, complete_agents, complete_backends, not_empty, seconds
-from gascity.errors import UsageError
+from gascity.errors import UsageError, explain
 
 PROMPT_STDIN = "-"
 
@@ -98,22 +98,29 @@ def run(
     what ran: 128 and its number for a signal, 127 or 126 where it cannot be started, 124 when a
     limit was over, 130 when it was interrupted.
     """
-    from gascity.cli.running import Asked, carry_out
+    from gascity.cli.asked import Asked
+    from gascity.cli.running import carry_out
+    from gascity.runs.job import code_of
+    from gascity.runs.waiting_line import LeftLine
     from gascity.runs.watchdog import Limits
 
     here: Here = context.obj
-    limits = Limits(_limit("--timeout", timeout), _limit("--idle-timeout", idle_timeout))
+    limits = Limits(limit("--timeout", timeout), limit("--idle-timeout", idle_timeout))
     asked = Asked(
         backend=backend,
         agent=agent,
         command=tuple(context.args),
         project=project,
         task=task,
-        prompt=_prompt(prompt, prompt_file, needed=not context.args),
+        prompt=prompt_given(prompt, prompt_file, needed=not context.args),
         cwd=cwd,
         limits=limits,
     )
-    outcome = carry_out(here, asked)
+    try:
+        outcome = carry_out(here, asked)
+    except LeftLine as problem:
+        sys.stderr.write(explain(problem))
+        return code_of(problem.reason)
     if as_json:
         sys.stdout.write(json.dumps(outcome.document(), indent=2) + "\n")
         return outcome.exit_code
@@ -121,11 +128,12 @@ def run(
     return outcome.exit_code
 
 
-def _limit(option: str, text: str) -> float | None:
+def limit(option: str, text: str) -> float | None:
+    """Return the seconds of an option; None where it is not given. Raises UsageError."""
     return seconds(option, text, least=0.1) if text else None
 
 
-def _prompt(text: str | None, file: str, *, needed: bool) -> str:
+def prompt_given(text: str | None, file: str, *, needed: bool) -> str:
     """Return what is to be done. Raises UsageError when that is not said, or said twice."""
     if text is not None and file:
         raise UsageError("--prompt and --prompt-file both say what is to be done")

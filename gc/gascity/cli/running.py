@@ -9,46 +9,23 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import FrameType
 from typing import Self
 
-from gascity.cli.city import Here, find_agent
+from gascity.cli.asked import Asked, city_of, job_of, line_of
+from gascity.cli.city import Here
 from gascity.cli.render import ago
-from gascity.config import classes
-from gascity.config.oneshots import built_in
-from gascity.core.model import City
-from gascity.core.naming import is_component
-from gascity.core.oneshot import OneShot, PromptBy, RunCommand
-from gascity.errors import ConfigError, NotFound, UsageError
 from gascity.runs import job
-from gascity.runs.backends import types
 from gascity.runs.context import Cancel
-from gascity.runs.environment import withheld_of
 from gascity.runs.folder import OUTPUT, STDERR, STDOUT, RunFolder
-from gascity.runs.places import Home, find_home
+from gascity.runs.places import find_home
 from gascity.runs.reconcile import settle
-from gascity.runs.watchdog import Limits
+from gascity.runs.waiting_line import standing
 
-ADHOC, DEFAULT = "adhoc", "default"
-COMMAND = "command"
 STOPPED = "stopped"
 _PACE = 1.0  # seconds between two looks at how far it is
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a person asked for; what was not said is empty."""
-
-    backend: str
-    agent: str
-    command: tuple[str, ...]
-    project: str
-    task: str
-    prompt: str
-    cwd: str
-    limits: Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,106 +57,50 @@ class Told:
             "output": folder.file(OUTPUT),
         }
 
-    def show(self) -> None:
-        """Print the answer and, of one that failed, why and where to look."""
-        info, folder = self.outcome.info, self.outcome.folder
+    def answer(self) -> None:
+        """Print the answer."""
         sys.stdout.flush()
-        with contextlib.suppress(OSError), open(folder.file(OUTPUT), "rb") as output:
+        with contextlib.suppress(OSError), open(self.outcome.folder.file(OUTPUT), "rb") as output:
             shutil.copyfileobj(output, sys.stdout.buffer)
         sys.stdout.flush()
+
+    def show(self) -> None:
+        """Print the answer and, of one that failed, why and where to look."""
+        self.answer()
+        info = self.outcome.info
         if not self.outcome.is_done:
             sys.stderr.write(f"error: run {info.run_id} failed: {info.end}\n")
             sys.stderr.write(f"hint: `gc runs show {info.run_id}` tells more\n")
 
 
 def carry_out(here: Here, asked: Asked) -> Told:
-    """Do what was asked for, and return what became of it. Raises GascityError."""
+    """Do what was asked for, and return what became of it.
+
+    Raises LeftLine when it was ended before its turn, GascityError when it could not begin.
+    """
     home = find_home(here.folder)
     settle(home)
-    made = _job(here, home, asked)
+    city = city_of(here)
+    made = job_of(city, home, asked)
     cancel = Cancel()
-    with _signals(cancel), _Progress(made.backend.name) as progress:
+    line = line_of(city, home)
+    with (
+        signals(cancel.set),
+        Progress(made.backend.name) as progress,
+        line.place(cancel, progress.wait),
+    ):
         return Told(job.run(made, cancel, progress.begin))
 
 
-def city_of(here: Here) -> City | None:
-    """Return the city of a folder; None where there is none. Raises ConfigError for a bad one."""
-    try:
-        return here.load()
-    except NotFound:
-        if here.given:
-            raise
-        return None
-
-
-def _job(here: Here, home: Home, asked: Asked) -> job.Job:
-    city = city_of(here)
-    known = built_in() if city is None else city.backends
-    backend, work_dir, own = _who(city, asked, known)
-    inside = {key: os.environ.get(f"JRUN_{key}", "") for key in ("PROJECT_ID", "TASK_ID", "ID")}
-    name = city.name if city is not None and is_component(city.name) else DEFAULT
-    project = asked.project or inside["PROJECT_ID"] or name
-    task = asked.task or (inside["TASK_ID"] if not asked.project else "") or ADHOC
-    cwd = os.path.abspath(asked.cwd or work_dir or ".")
-    if not os.path.isdir(cwd):
-        raise UsageError(f"there is no folder {cwd!a} to work in")
-    return job.Job(
-        home,
-        home.task(project, task),
-        backend,
-        known,
-        asked.prompt,
-        cwd,
-        os.environ,
-        own,
-        withheld=() if city is None else withheld_of(city.alerts),
-        gc_folder=os.path.dirname(os.path.abspath(sys.argv[0])),
-        agent=asked.agent,
-        parent=inside["ID"],
-        why="somebody asked for it",
-        limits=asked.limits,
-    )
-
-
-def _who(
-    city: City | None, asked: Asked, known: Mapping[str, OneShot]
-) -> tuple[OneShot, str, Mapping[str, str]]:
-    """Return the backend, the folder it works in, and what is laid over its environment."""
-    if sum(map(bool, (asked.backend, asked.agent, asked.command))) > 1:
-        raise UsageError("--backend, --agent and a command of your own say who does it: give one")
-    if asked.command:
-        return OneShot(COMMAND, RunCommand(asked.command, prompt=PromptBy.STDIN)), "", {}
-    if asked.agent:
-        if city is None:
-            raise NotFound(f'there is no agent "{asked.agent}": there is no city here')
-        spec = find_agent(city, asked.agent)
-        if spec.backend not in known:
-            raise ConfigError(
-                f"agent {spec.name} is a plain command, which nobody can give a prompt",
-                hint='give it provider = "..."',
-            )
-        return known[spec.backend], spec.work_dir, spec.env
-    name = asked.backend
-    if not name:
-        raise UsageError(
-            "nobody says who does it", hint="--backend claude, --agent NAME, or -- COMMAND"
-        )
-    found = known.get(name) or known.get(name.lower())
-    if found is None and not classes.where(name):
-        there = ", ".join(sorted({*types(), *(one.name for one in known.values() if one.run)}))
-        raise UsageError(f"unknown agent type: {name}", hint=f"there are: {there}")
-    return found or OneShot(name), "", {}
-
-
 @contextlib.contextmanager
-def _signals(cancel: Cancel) -> Iterator[None]:
-    """Turn the signals that end a program into the end of its run."""
+def signals(end: Callable[[str], None]) -> Iterator[None]:
+    """Turn the signals that end a program into the end of its run, with a reason."""
 
     def interrupt(_: int, __: FrameType | None) -> None:
-        cancel.set(job.INTERRUPTED)
+        end(job.INTERRUPTED)
 
     def stop(_: int, __: FrameType | None) -> None:
-        cancel.set(STOPPED)
+        end(STOPPED)
 
     before = {
         signal.SIGINT: signal.signal(signal.SIGINT, interrupt),
@@ -193,7 +114,7 @@ def _signals(cancel: Cancel) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-class _Progress:
+class Progress:
     """A line on the terminal that says how far it is, where there is a terminal."""
 
     def __init__(self, who: str) -> None:
@@ -204,6 +125,12 @@ class _Progress:
 
     def __enter__(self) -> Self:
         return self
+
+    def wait(self, before: int) -> None:
+        """Say that it waits for a place."""
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\033[K{self._who} {standing(before)}")
+            sys.stderr.flush()
 
     def begin(self, folder: RunFolder) -> None:
         """Say where it is recorded, and go on with how far it is."""

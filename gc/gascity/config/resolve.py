@@ -29,6 +29,7 @@ from gascity.core.model import (
     OnDrift,
     PoolSpec,
     PromptMode,
+    RunSettings,
 )
 from gascity.core.naming import city_id, is_component
 from gascity.screens.rules import RuleBook
@@ -108,6 +109,7 @@ def resolve(
         ),
         daemon=daemon,
         alerts=_alerts(file, report),
+        runs=RunSettings(**file.runs.model_dump()),
         default_provider=default,
         chose_provider=chosen not in ("", AUTO),
         provider_settings=file.session.settings,

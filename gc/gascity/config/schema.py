@@ -290,6 +290,12 @@ class AlertsTable(Table):
     timeout: Interval = 30.0
 
 
+class RunsTable(Table):
+    """`[runs]`: one-shot work."""
+
+    max_concurrent: Count = 0
+
+
 class CityFile(Table):
     """The whole file."""
 
@@ -299,6 +305,7 @@ class CityFile(Table):
     session: SessionTable = SessionTable()
     daemon: DaemonTable = DaemonTable()
     alerts: AlertsTable = AlertsTable()
+    runs: RunsTable = RunsTable()
 
 
 KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -315,6 +322,7 @@ KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             ("[session]", SessionTable),
             ("[daemon]", DaemonTable),
             ("[alerts]", AlertsTable),
+            ("[runs]", RunsTable),
         )
     }
 )

@@ -32,6 +32,7 @@ def as_toml(city: City) -> str:
             "drift_patience": format_duration(daemon.drift_patience),
         },
         "alerts": _alerts(city.alerts),
+        "runs": asdict(city.runs),
         "session": {"provider": city.default_provider, **_without_secrets(city.provider_settings)},
         "agents": [_agent(spec) for spec in city.desired.agents],
         "pools": [_pool(pool) for pool in city.desired.pools],

@@ -205,6 +205,13 @@ class DaemonSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How one-shot work is done; `max_concurrent` runs live at once, 0 for any number."""
+
+    max_concurrent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class AlertSettings:
     """Whom to tell, and how much of it. Durations in seconds.
 
@@ -243,6 +250,7 @@ class City:
     desired: Desired
     daemon: DaemonSettings = DaemonSettings()
     alerts: AlertSettings = AlertSettings()
+    runs: RunSettings = RunSettings()
     default_provider: str = "auto"
     chose_provider: bool = False
     provider_settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)

@@ -164,7 +164,7 @@ class _Road:
             self._execute()
         except BackendError as problem:
             if self._cancel.is_set():
-                return _code_of(self._cancel.reason), str(self._cancel.reason)
+                return code_of(self._cancel.reason), str(self._cancel.reason)
             return problem.code or Exit.FAILED, problem.message
         except GascityError as problem:
             return Exit.FAILED, problem.message
@@ -235,7 +235,8 @@ def mark_of(home: Home, run_id: str) -> str:
     return f"{home.path}:{run_id}"
 
 
-def _code_of(reason: str) -> int:
+def code_of(reason: str) -> int:
+    """Return what a run ends with that was cancelled for this reason."""
     if isinstance(reason, TimedOut):
         return Exit.TIMED_OUT
     return Exit.INTERRUPTED if reason == INTERRUPTED else TERMINATED
