@@ -19,6 +19,7 @@ TOLD = [
     ROOT / "docs/howto/follow-events.md",
     ROOT / "docs/howto/agents-talk.md",
     ROOT / "docs/howto/tasks.md",
+    ROOT / "docs/howto/one-shot-runs.md",
     ROOT / "docs/howto/crash-reports.md",
     ROOT / "docs/howto/hooks.md",
     ROOT / "docs/howto/drain-and-reset.md",

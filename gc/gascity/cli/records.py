@@ -115,7 +115,7 @@ def known(here: Here, folders: Sequence[RunFolder]) -> list[Known]:
 def _living(here: Here, infos: Sequence[RunInfo]) -> dict[str, bool]:
     """Return which of these runs live and which do not; one of which that is not known is left out.
 
-    A process is known by its pid and its start time. One-shot work that was not settled lives.
+    A process is known by its pid and its start time. One-shot work lives while its runner does.
     """
     from gascity.session import pids
 
@@ -124,7 +124,9 @@ def _living(here: Here, infos: Sequence[RunInfo]) -> dict[str, bool]:
         for info in infos
         if info.kind == SESSION and info.pid is not None
     }
-    found |= {info.run_id: True for info in infos if info.kind != SESSION}
+    jobs = [info.run_id for info in infos if info.kind != SESSION]
+    run = {one.run_id for one in find_home(here.folder).open_runs() if one.lives} if jobs else set()
+    found |= {job: job in run for job in jobs}
     if len(found) < len(infos):
         found |= dict.fromkeys(_seen_by_controller(here), True)
     return found

@@ -132,11 +132,14 @@ def prune(
     here: Here = context.obj
     before = time.time() - seconds("--older", older, least=0.0) if older else None
     gone = 0
-    for task in home_of(here).tasks():
-        for run in task.runs.ids()[keep:]:
+    home = home_of(here)
+    for task in home.tasks():
+        old = task.runs.ids()[keep:]
+        running = {one.run_id for one in home.open_runs()}  # after: the mark of a run comes first
+        for run in old:
             folder = task.runs.of(run)
             info = folder.read_info()
-            if isinstance(info, RunInfo) and not info.is_over:
+            if run in running:
                 continue
             ended = seconds_of(info.end_time) if isinstance(info, RunInfo) else None
             if before is None or (ended is not None and ended < before):

@@ -144,13 +144,15 @@ class Progress:
             self._thread.join()
 
     def _show(self, folder: RunFolder) -> None:
+        said = -1
         while not self._over.wait(_PACE):
             said = sum(_size(folder.file(name)) for name in (STDOUT, STDERR))
             passed = ago(time.monotonic() - self._began)
             sys.stderr.write(f"\r\033[K{self._who}: {folder.run_id}, {passed}, {said} bytes")
             sys.stderr.flush()
-        sys.stderr.write("\r\033[K")
-        sys.stderr.flush()
+        if said >= 0:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
 
 
 def _size(path: str) -> int:

@@ -63,13 +63,19 @@ class RunFolder:
         beside = self.file(f".{name}.new")
         try:
             descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
-                file.write(text)
+            with open(descriptor, "wb") as file:
+                file.write(_exact(text))
             os.replace(beside, self.file(name))
         except OSError:
             with contextlib.suppress(OSError):
                 os.unlink(beside)
             raise
+
+    def tidy(self) -> None:
+        """Remove what was not written to its end. Raises OSError."""
+        for name in os.listdir(self.path):
+            if name.startswith(".") and name.endswith(".new"):
+                os.unlink(self.file(name))
 
     def read_info(self) -> RunInfo | Broken:
         """Return its record, or why there is none that can be read."""
@@ -114,6 +120,14 @@ class Runs:
         """Return the ids of all runs, the newest first. Raises OSError when that cannot be read."""
         try:
             names = os.listdir(self.path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
         return sorted((name for name in names if is_run_id(name)), key=age_of, reverse=True)
+
+
+def _exact(text: str) -> bytes:
+    """Return the bytes that a text was read from, which may have been any."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # it was never bytes
+        return text.encode("utf-8", "replace")

@@ -168,6 +168,9 @@ class _Road:
             return problem.code or Exit.FAILED, problem.message
         except GascityError as problem:
             return Exit.FAILED, problem.message
+        except OSError as problem:
+            what = f": {problem.filename}" if problem.filename else ""
+            return Exit.FAILED, f"{problem.strerror or problem}{what}"
         except Exception as problem:  # noqa: BLE001  whatever a backend does: its run fails, not gc
             self._complain()
             return Exit.FAILED, f"{PANIC}: {type(problem).__name__}: {problem}"

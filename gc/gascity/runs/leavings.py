@@ -19,6 +19,7 @@ _TAIL = 64 * 1024  # bytes of a file that are looked at for its last lines
 
 def complete(folder: RunFolder, form: Format = Format.TEXT) -> None:
     """Make the files that are missing. Raises OSError."""
+    os.makedirs(folder.path, mode=0o700, exist_ok=True)  # an agent may have removed all of it
     for name in (PROMPT, STDOUT, STDERR):
         with contextlib.suppress(FileExistsError):
             os.close(os.open(folder.file(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

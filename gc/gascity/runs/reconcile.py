@@ -29,6 +29,7 @@ def settle(home: Home) -> list[str]:
     What cannot be written down now stays as it is, for the next time.
     """
     settled = []
+    home.sweep()
     for run in home.open_runs():
         with contextlib.suppress(OSError, GascityError), home.taken_over(run) as is_ours:
             if is_ours:
@@ -45,6 +46,7 @@ def _settle(home: Home, run: OpenRun) -> None:
     found = folder.read_info()
     info = _begun(folder) if isinstance(found, Broken) else found
     complete(folder)
+    folder.tidy()
     if not info.is_over:
         info = _ended(info)
         folder.write_info(info)

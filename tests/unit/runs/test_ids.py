@@ -58,7 +58,8 @@ def test_runs_sort_by_time_pid_and_number_and_not_as_text() -> None:
         "20260205-1504051230-101-1",
     ]
 
-    assert sorted(reversed(ordered), key=age_of) == ordered
+    backwards = ordered[::-1]
+    assert sorted(backwards, key=age_of) == ordered
 
 
 def test_what_is_no_id_has_no_age() -> None:
