@@ -27,6 +27,7 @@ from gascity.cli import (
     setup,
     talk,
     why,
+    wrap,
 )
 from gascity.cli import explain as explaining
 from gascity.cli import hooks as hooking
@@ -81,6 +82,7 @@ for module in (
     why,
     events,
     run,
+    wrap,
     runs,
     drift,
     explaining,

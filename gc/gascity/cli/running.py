@@ -96,9 +96,9 @@ def carry_out(here: Here, asked: Asked) -> Told:
     """Do what was asked for, and return what became of it. Raises GascityError."""
     home = find_home(here.folder)
     settle(home)
-    made = _job(here, home, asked)
+    made = make_job(here, home, asked)
     cancel = Cancel()
-    with _signals(cancel), _Progress(made.backend.name) as progress:
+    with until_signalled(cancel), _Progress(made.backend.name) as progress:
         return Told(job.run(made, cancel, progress.begin))
 
 
@@ -112,7 +112,8 @@ def city_of(here: Here) -> City | None:
         return None
 
 
-def _job(here: Here, home: Home, asked: Asked) -> job.Job:
+def make_job(here: Here, home: Home, asked: Asked) -> job.Job:
+    """Return the job that was asked for. Raises GascityError."""
     city = city_of(here)
     known = built_in() if city is None else city.backends
     backend, work_dir, own = _who(city, asked, known)
@@ -172,7 +173,7 @@ def _who(
 
 
 @contextlib.contextmanager
-def _signals(cancel: Cancel) -> Iterator[None]:
+def until_signalled(cancel: Cancel) -> Iterator[None]:
     """Turn the signals that end a program into the end of its run."""
 
     def interrupt(_: int, __: FrameType | None) -> None:
