@@ -8,6 +8,7 @@ import pty
 import re
 import select
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -150,6 +151,23 @@ def test_a_run_is_shown_followed_and_stopped_by_others(place: Place) -> None:
         5,
         f"error: run {run} does not run: stopped\n",
     )
+
+
+def test_a_run_that_begins_is_followed(place: Place) -> None:
+    with place.popen(
+        "run", "--", "sh", "-c", f'rm "$RUN_FOLDER/agent-stdout.txt"; {TREE}'
+    ) as process:
+        _ready(place)
+        folder = place.folders()[0]
+        follow = place.popen("runs", "logs", folder.name, "--follow")
+        with pytest.raises(subprocess.TimeoutExpired):
+            follow.wait(timeout=3)
+        (folder / STDOUT).write_text("late")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=LIMIT)
+        said, _ = follow.communicate(timeout=LIMIT)
+
+    assert said == b"late"
 
 
 def test_the_record_says_running_when_the_agent_begins(place: Place) -> None:

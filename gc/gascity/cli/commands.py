@@ -28,6 +28,7 @@ from gascity.cli import (
     talk,
     tasks,
     why,
+    wrap,
 )
 from gascity.cli import explain as explaining
 from gascity.cli import hooks as hooking
@@ -82,6 +83,7 @@ for module in (
     why,
     events,
     run,
+    wrap,
     runs,
     tasks,
     drift,

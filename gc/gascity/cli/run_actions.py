@@ -73,6 +73,8 @@ def logs(
     one = _known(here, run)
     is_session = one.info is not None and one.info.kind == SESSION
     name = LAST_SCREEN if is_session else STDERR if errors else STDOUT
+    while follow and not is_session and not one.folder.has(name) and _lives(here, run):
+        time.sleep(LOOK)  # it begins
     try:
         file = open(one.folder.file(name), "rb")  # noqa: SIM115  closed below
     except FileNotFoundError:

@@ -20,7 +20,7 @@ from gascity.core.oneshot import Format, OneShot
 from gascity.errors import BackendError, Exit, GascityError
 from gascity.journal.bus import Bus
 from gascity.runs import backends, messages
-from gascity.runs.context import Cancel, RunContext
+from gascity.runs.context import Backend, Cancel, RunContext
 from gascity.runs.environment import RunEnvironment, RunIds, RunPaths, run_environment
 from gascity.runs.folder import PROMPT, STDERR, STDOUT, RunFolder
 from gascity.runs.info import JOB, RunInfo, Status, concealed, utc
@@ -41,7 +41,8 @@ class Job:
     """What is to be done once: by which backend, what it is told, where, within which limits.
 
     `known` are all backends there are. `own` is laid over the environment of the run, which comes
-    from `host`; `withheld` names variables of the supervisor that no run gets.
+    from `host`; `withheld` names variables of the supervisor that no run gets. `by` makes who
+    does it, in place of the backend of that name.
     """
 
     home: Home
@@ -62,6 +63,7 @@ class Job:
     why: str = ""
     kind: str = JOB
     limits: Limits = field(default_factory=Limits)
+    by: Callable[[Callable[[ProcessId], None]], Backend] | None = None
 
     @property
     def format(self) -> Format:
@@ -209,12 +211,16 @@ class _Road:
             err,
             self._given.variables,
         )
-        backend = backends.find(
-            job.backend.name,
-            {**job.known, job.backend.name: job.backend},
-            withheld=job.withheld,
-            grace=job.limits.grace,
-            started=self._started,
+        backend = (
+            job.by(self._started)
+            if job.by
+            else backends.find(
+                job.backend.name,
+                {**job.known, job.backend.name: job.backend},
+                withheld=job.withheld,
+                grace=job.limits.grace,
+                started=self._started,
+            )
         )
         with Watchdog(job.limits, (out, err), self._cancel):
             backend.execute(context, self._cancel)

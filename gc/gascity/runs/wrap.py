@@ -1,0 +1,99 @@
+"""An interactive command as a run: a person uses it as ever, and what it showed is kept.
+
+On a terminal the command has a terminal of its own, on which it is the session's leader. Without
+one its input is ours, and what it prints goes to its files and to our streams, byte for byte.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from gascity.core.observed import ProcessId
+from gascity.errors import BackendError
+from gascity.runs import guarded
+from gascity.runs.context import Cancel, RunContext, check
+from gascity.runs.environment import MARK
+from gascity.runs.terminal import raw, relay, same_size, tee
+
+# The leader of a session gets the first terminal that it opens for its own.
+_ON_TERMINAL = ("sh", "-c", 'exec "$@" <>"$0" >&0 2>&1')
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapped:
+    """The backend of a command that a person uses; `started` is told of its process."""
+
+    command: tuple[str, ...]
+    started: Callable[[ProcessId], None]
+    type: str = "wrap"
+
+    def execute(self, context: RunContext, cancel: Cancel) -> None:
+        """Run the command to its end. Raises BackendError, with its exit code, when it failed."""
+        context = check(context)
+        if os.isatty(0) and os.isatty(1):
+            code = self._on_terminal(context, cancel)
+        else:
+            code = self._through(context, cancel)
+        if code or cancel.is_set():
+            raise BackendError(f"agent exited with code {code}", code=code)
+
+    def _on_terminal(self, context: RunContext, cancel: Cancel) -> int:
+        inner, its = os.openpty()
+        kept = _appending(context.stdout_path)
+        argv = (*_ON_TERMINAL, os.ttyname(its), *self.command)
+        try:
+            with raw(0), same_size(0, inner), _beside(lambda over: relay(0, 1, inner, kept, over)):
+                return self._run(argv, context, cancel, stdin="")
+        finally:
+            for descriptor in (inner, its, kept):
+                os.close(descriptor)
+
+    def _through(self, context: RunContext, cancel: Cancel) -> int:
+        out, its_out = os.pipe()
+        err, its_err = os.pipe()
+        kept_out, kept_err = _appending(context.stdout_path), _appending(context.stderr_path)
+        ours = f"/proc/{os.getpid()}/fd"
+        told = replace(context, stdout_path=f"{ours}/{its_out}", stderr_path=f"{ours}/{its_err}")
+        lines = {out: (kept_out, 1), err: (kept_err, 2)}
+        try:
+            with _beside(lambda over: tee(lines, over)):
+                return self._run(self.command, told, cancel, stdin=f"{ours}/0")
+        finally:
+            for descriptor in (out, its_out, err, its_err, kept_out, kept_err):
+                os.close(descriptor)
+
+    def _run(
+        self, argv: tuple[str, ...], context: RunContext, cancel: Cancel, *, stdin: str
+    ) -> int:
+        return guarded.run(
+            argv,
+            context,
+            cancel,
+            stdin_path=stdin,
+            mark=context.environment.get(MARK, ""),
+            environment=context.environment,
+            started=self.started,
+        )
+
+
+@contextlib.contextmanager
+def _beside(work: Callable[[int], None]) -> Iterator[None]:
+    """Do something in another thread, until a descriptor that it gets is readable."""
+    over, tell = os.pipe()
+    thread = threading.Thread(target=work, args=[over], daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        os.write(tell, b".")
+        thread.join()
+        os.close(over)
+        os.close(tell)
+
+
+def _appending(path: str) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -1,0 +1,182 @@
+"""`gc wrap` on a real terminal, and without one."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.cli.conftest import GC
+from tests.cli.place import FIVE, LIMIT, Place, names
+
+from gascity.runs.folder import STDERR, STDOUT
+from gascity.testing.eventually import eventually
+
+
+class Terminal:
+    """A person's terminal, with `gc wrap` in it."""
+
+    def __init__(self, place: Place, *command: str) -> None:
+        self.leader, self._follower = pty.openpty()
+        self.resize(30, 100)
+        self.before = termios.tcgetattr(self._follower)
+        self.seen = b""
+        self.process = subprocess.Popen(
+            [GC, "wrap", "--task", "t", "--", *command],
+            cwd=place.work,
+            env=place.env(),
+            stdin=self._follower,
+            stdout=self._follower,
+            stderr=self._follower,
+            start_new_session=True,
+        )
+
+    def resize(self, rows: int, columns: int) -> None:
+        fcntl.ioctl(self.leader, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def type(self, keys: bytes) -> None:
+        os.write(self.leader, keys)
+
+    def shows(self, text: bytes) -> None:
+        """Wait until it has shown something."""
+        deadline = time.monotonic() + LIMIT
+        while text not in self.seen:
+            assert time.monotonic() < deadline, self.seen
+            if select.select([self.leader], [], [], 0.1)[0]:
+                self.seen += os.read(self.leader, 4096)
+
+    def ended(self) -> int:
+        """Return the exit code; the terminal is as it was before."""
+        code = self.process.wait(timeout=LIMIT)
+        assert termios.tcgetattr(self._follower) == self.before
+        return code
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self.leader)
+        os.close(self._follower)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    place = Place(tmp_path)
+    yield place
+    eventually(lambda: place.living() == [], within=LIMIT)
+
+
+def _folder(place: Place) -> Path:
+    (folder,) = place.folders()
+    return folder
+
+
+def test_a_terminal_is_passed_through_and_recorded(place: Place) -> None:
+    script = 'stty size; printf "name? "; read name; echo "hello $name" >/dev/tty; exit 5'
+    terminal = Terminal(place, "sh", "-c", script)
+    terminal.shows(b"30 100\r\nname? ")
+    terminal.type(b"bob\r")
+    terminal.shows(b"hello bob\r\n")
+    code = terminal.ended()
+    terminal.close()
+    record = yaml.safe_load((_folder(place) / "run-info.yaml").read_text())
+
+    assert (code, record["kind"], record["exit_code"], record["status"]) == (5, "wrap", 5, "failed")
+    assert (_folder(place) / STDOUT).read_bytes() == terminal.seen
+    assert names(_folder(place)) == FIVE
+    assert place.messages() == ["RUN_START", "RUN_CRASH"]
+    assert place.marks() == []
+
+
+def test_the_size_of_the_window_is_followed(place: Place) -> None:
+    terminal = Terminal(
+        place, "sh", "-c", "trap 'stty size; exit 0' WINCH; echo up; cat & wait; wait"
+    )
+    terminal.shows(b"up")
+    terminal.resize(41, 77)
+    terminal.process.send_signal(signal.SIGWINCH)  # it is no job of a shell here
+    terminal.shows(b"41 77")
+    code = terminal.ended()
+    terminal.close()
+
+    assert code == 0
+
+
+def test_ctrl_c_and_ctrl_z_are_the_programs(place: Place) -> None:
+    script = (
+        "trap 'echo int' INT; trap 'echo tstp; exit 0' TSTP; echo up; while :; do sleep 0.05; done"
+    )
+    terminal = Terminal(place, "sh", "-c", script)
+    terminal.shows(b"up")
+    terminal.type(b"\x03")
+    terminal.shows(b"int")
+    terminal.type(b"\x1a")
+    terminal.shows(b"tstp")
+    code = terminal.ended()
+    terminal.close()
+
+    assert code == 0
+    assert place.messages() == ["RUN_START", "RUN_STOP"]
+
+
+@pytest.mark.parametrize(
+    ("script", "told"), [("kill -9 $$", 137), ("exec no-such-program", 127), ("exit 0", 0)]
+)
+def test_the_terminal_is_given_back_whatever_happens(place: Place, script: str, told: int) -> None:
+    terminal = Terminal(place, "sh", "-c", script)
+    code = terminal.ended()
+    terminal.close()
+
+    assert code == told
+
+
+def test_a_stopped_wrap_gives_the_terminal_back(place: Place) -> None:
+    terminal = Terminal(place, "sh", "-c", "stty raw -echo; echo up; sleep 1000")
+    terminal.shows(b"up")
+    terminal.process.send_signal(signal.SIGTERM)
+    code = terminal.ended()
+    terminal.close()
+
+    assert code == 143
+    assert place.living() == []
+
+
+def test_without_a_terminal_all_is_passed_byte_for_byte(place: Place) -> None:
+    given = bytes(range(256)) * 2000
+    done = place.gc("wrap", "--", "sh", "-c", "cat; printf 'no\\377' >&2; exit 3", given=given)
+
+    assert (done.returncode, done.stdout, done.stderr) == (3, given, b"no\xff")
+    assert (_folder(place) / STDOUT).read_bytes() == given
+    assert (_folder(place) / "output.md").read_bytes() == given
+    assert (_folder(place) / STDERR).read_bytes() == b"no\xff"
+    assert names(_folder(place)) == FIVE
+
+
+def test_a_wrapped_command_is_told_who_it_is(place: Place) -> None:
+    tokens = {"OPENAI_API_KEY": "sk-own-123456", "XAI_API_KEY": "sk-other-123456"}
+    words = ("wrap", "--backend", "codex", "--project", "p", "--", "env")
+    done = place.gc(*words, env={**tokens, "JRUN_ID": "forged"})
+    env = dict(line.split("=", 1) for line in done.stdout.decode().splitlines())
+
+    assert (env["JRUN_ID"], env["JRUN_PROJECT_ID"]) == (_folder(place).name, "p")
+    assert env["RUN_FOLDER"] == str(_folder(place))
+    assert env["OPENAI_API_KEY"] == "sk-own-123456"
+    assert "XAI_API_KEY" not in env
+
+
+def test_nothing_to_wrap_is_told(place: Place) -> None:
+    for words in (("wrap",), ("wrap", "--backend", "nobody", "--", "true")):
+        done = place.gc(*words)
+        assert (done.returncode, done.stderr.startswith(b"error: ")) == (2, True)
+    gone = place.gc("wrap", "--", "no-such-program")
+    assert gone.returncode == 127
+    assert b"executable file not found" in gone.stderr
