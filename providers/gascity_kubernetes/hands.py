@@ -10,7 +10,7 @@ from typing import TypeVar
 from gascity.errors import SessionNotFound
 from gascity_kubernetes import entry, state
 from gascity_kubernetes.api import Api
-from gascity_kubernetes.hand import Hand, NothingDone
+from gascity_kubernetes.hand import Hand, HandLost, NothingDone
 from gascity_kubernetes.problems import Absent, ApiRefused, ApiSilent
 from gascity_kubernetes.state import CONTAINER, Pod
 
@@ -65,6 +65,16 @@ class Hands:
             except NothingDone:
                 if time.monotonic() >= deadline:
                     raise
+
+    def repeat(self, pod: Pod, work: Callable[[Hand], T], *, deadline: float) -> T:
+        """Have something done which may be done twice: once more where nobody knows of the first.
+
+        Raises as `do` does.
+        """
+        try:
+            return self.do(pod, work, deadline=deadline)
+        except HandLost:
+            return self.do(pod, work, deadline=deadline)
 
     def open(self, pod: Pod, *, deadline: float) -> Hand:
         """Return a new hand in a pod, which the caller keeps and closes; raises as `of` does."""

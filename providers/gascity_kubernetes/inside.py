@@ -14,7 +14,7 @@ from gascity.session.tmux.problems import Lost
 from gascity_kubernetes import entry, staging, state
 from gascity_kubernetes.api import Api
 from gascity_kubernetes.birth import Births
-from gascity_kubernetes.hand import Hand, HandLost, quote
+from gascity_kubernetes.hand import Hand, quote
 from gascity_kubernetes.hands import Hands
 from gascity_kubernetes.pods import Pods
 from gascity_kubernetes.state import CONTAINER, Pod
@@ -94,16 +94,7 @@ class Inside:
         script = f"rm -f {path}"
         if value is not None:
             script = f"printf %s {quote(value)} >{path}.new && mv {path}.new {path}"
-        for is_last in (False, True):
-            try:
-                self.hands.do(
-                    pod, lambda hand: hand.run(script, deadline=deadline), deadline=deadline
-                )
-            except HandLost:  # to do it twice is to do it once
-                if is_last:
-                    raise
-            else:
-                return
+        self.hands.repeat(pod, lambda hand: hand.run(script, deadline=deadline), deadline=deadline)
 
     def end_of(self, pod: Pod, *, deadline: float) -> Life:
         """Return how a pod's agent ended, once the API knows it; what the API says till then."""

@@ -118,15 +118,7 @@ class Pulse:
     def _beat(self, pool: ThreadPoolExecutor) -> None:
         now = time.time()
         pods = {state.uid(pod): pod for pod in self._pods(time.monotonic() + LIMIT)}
-        living = {
-            uid: pod
-            for uid, pod in pods.items()
-            if state.is_staged(pod)
-            and state.is_reachable(pod)
-            and not state.is_going(pod)
-            # Its node would not answer, and everybody else would be asked late.
-            and not state.is_lost(pod, now)
-        }
+        living = {uid: pod for uid, pod in pods.items() if is_to_be_asked(pod, now)}
         found = dict(zip(living, pool.map(self._take_or_none, living.values()), strict=True))
         beats = {uid: beat for uid, beat in found.items() if beat is not None}
         old, self._beats = self._beats, beats
@@ -167,6 +159,15 @@ class Pulse:
             return
         self._inside.mark(pod, {names.annotation(key): value}, timeout=deadline - time.monotonic())
         self._changed()
+
+
+def is_to_be_asked(pod: Pod, now: float) -> bool:
+    """Tell whether a pod has an agent that can be asked.
+
+    One whose node does not answer is not: everybody else would be asked late.
+    """
+    is_up = state.is_staged(pod) and state.is_reachable(pod) and not state.is_going(pod)
+    return is_up and not state.is_lost(pod, now)
 
 
 def read(line: str, now: float) -> Beat:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -74,19 +74,22 @@ def shown(change: FieldChange) -> Iterator[str]:
 
 
 def _fields(text: str) -> dict[str, str]:
+    """Return the fields of a canonical text; whatever else it is, ValueError is raised."""
     try:
         read = json.loads(text)
+        if isinstance(read, dict):
+            return dict(_flat(read))
     except (ValueError, RecursionError):  # anybody may have written it, and it must end nothing
-        read = None
-    if not isinstance(read, dict):
-        raise ValueError("not a canonical text")  # noqa: TRY004  the text is wrong, not its type
-    found: dict[str, str] = {}
+        pass
+    raise ValueError("not a canonical text")
+
+
+def _flat(read: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     for name, value in read.items():
         if isinstance(value, dict):
-            found |= {f"{name}.{key}": str(inner) for key, inner in value.items()}
+            yield from ((f"{name}.{key}", str(inner)) for key, inner in value.items())
         else:
-            found[name] = str(value)
-    return found
+            yield name, str(value)
 
 
 def _change(name: str, old: str | None, new: str | None) -> FieldChange:

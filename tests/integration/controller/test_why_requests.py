@@ -10,7 +10,7 @@ from tests.integration.controller.stage import Bench, Running, agent, up
 
 from gascity.core.model import OnDrift, PoolSpec
 from gascity.core.observed import CONFIG, CONFIG_HASH
-from gascity.errors import NotFound, UsageError
+from gascity.errors import GascityError, NotFound, UsageError
 from gascity.testing.eventually import eventually
 
 SESSION = "gc-c-mayor"
@@ -123,6 +123,26 @@ def test_a_configuration_that_nobody_can_read_does_not_end_the_supervision(bench
     account = running.ask("why", agent="mayor")
 
     assert account["state"] == "ready"
+    assert running.states() == {"mayor": "ready"}
+
+
+class Unanswerable(str):
+    """A name that cannot be compared with any other."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]  # whoever compares it must not get past that
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("nobody can tell")
+
+
+def test_a_question_that_breaks_what_answers_it_does_not_end_the_supervision(bench: Bench) -> None:
+    running = bench.run(agent("mayor"))
+    eventually(up(running, "mayor"))
+
+    with pytest.raises(GascityError, match="RuntimeError"):
+        running.ask("why", agent=Unanswerable("mayor"))
+
     assert running.states() == {"mayor": "ready"}
 
 

@@ -69,7 +69,7 @@ class House:
         **spec: object,
     ) -> Provider:
         provider = self.provider(**spec)
-        folder = str(self._folder.parent / "work")
+        folder = str(self._folder.parent / "yard")
         config = SessionConfig(command, folder, env or {}, hints or StartupHints())
         provider.start(NAME, config, timeout=LIMIT)
         return provider
@@ -210,7 +210,7 @@ def test_a_folder_that_is_read_only_reaches_a_pod_that_is_not_root(
 
     house.start("sleep 600", hints, securityContext=NOBODY)
 
-    assert house.inside("cat", "/workspace/work/kept/note") == "hello"
+    assert house.inside("cat", "/workspace/yard/kept/note") == "hello"
 
 
 def test_a_copy_that_breaks_off_tells_what_the_pod_said(house: House, tmp_path: Path) -> None:

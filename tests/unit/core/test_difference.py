@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,3 +87,9 @@ def test_a_field_is_named_exactly_when_the_hash_differs(
     same = fingerprint(command, env, {}) == fingerprint(other, other_env, {})
 
     assert (not changes((command, env), (other, other_env))) == same
+
+
+def test_a_text_nested_to_any_depth_is_no_canonical_one_or_is_read() -> None:
+    for depth in (*range(850, 1010), 60_000):
+        with contextlib.suppress(ValueError):
+            field_changes('{"a": ' + "[" * depth + "]" * depth + "}", "{}")

@@ -8,11 +8,13 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import IO, cast
 
 import pytest
 from tests.unit.kubernetes.test_streams import Far
 
+from gascity.testing.eventually import eventually
 from gascity_kubernetes import frames, names
 from gascity_kubernetes.api import Api
 from gascity_kubernetes.hand import Hand, HandLost
@@ -136,8 +138,7 @@ def test_a_hand_that_is_at_work_is_kept(node: Node, hands: Hands) -> None:
     thread = threading.Thread(target=work)
     thread.start()
     began.wait(LIMIT)
-    while not hand._lock.locked():
-        time.sleep(0.001)
+    eventually(hand._lock.locked, within=LIMIT)
     hand.used_at -= IDLE * 2
     hands.tidy()
     thread.join()
@@ -184,8 +185,7 @@ def test_who_waits_for_a_hand_is_not_harmed_by_who_had_it(node: Node, hands: Han
     hand = hands.of(POD, deadline=soon())
     first = threading.Thread(target=give_up_waiting, args=[hand])
     first.start()
-    while not hand._lock.locked():
-        time.sleep(0.001)
+    eventually(hand._lock.locked, within=LIMIT)
 
     said = hands.do(POD, say_here, deadline=soon())
     first.join()
@@ -197,6 +197,17 @@ def test_who_waits_for_a_hand_is_not_harmed_by_who_had_it(node: Node, hands: Han
 def give_up_waiting(hand: Hand) -> None:
     with pytest.raises(ApiSilent):
         hand.run("sleep 1", deadline=time.monotonic() + 0.3)
+
+
+def test_what_may_be_done_twice_is_done_again_where_the_shell_was_lost(
+    node: Node, hands: Hands, tmp_path: Path
+) -> None:
+    script = f"[ -e {tmp_path}/once ] || {{ touch {tmp_path}/once; kill -KILL $$; }}; echo laid"
+
+    done = hands.repeat(POD, lambda hand: hand.run(script, deadline=soon()), deadline=soon())
+
+    assert done.text == "laid\n"
+    assert len(node.opened) == 2
 
 
 def test_what_may_have_been_done_is_not_done_again(node: Node, hands: Hands) -> None:
