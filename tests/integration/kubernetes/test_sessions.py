@@ -215,7 +215,7 @@ def test_a_folder_that_is_read_only_reaches_a_pod_that_is_not_root(
 
 def test_a_copy_that_breaks_off_tells_what_the_pod_said(house: House, tmp_path: Path) -> None:
     provider = house.start("sleep 600", securityContext=NOBODY)
-    house.inside("chmod", "555", "/workspace/work")
+    house.inside("chmod", "555", "/workspace/yard")
     large = tmp_path / "large"
     large.write_bytes(bytes(30_000_000))
 
