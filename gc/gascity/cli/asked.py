@@ -15,6 +15,7 @@ from gascity.core.naming import is_component
 from gascity.core.oneshot import OneShot, PromptBy, RunCommand
 from gascity.errors import ConfigError, NotFound, UsageError
 from gascity.runs.backends import types
+from gascity.runs.conductor import address_of
 from gascity.runs.environment import MARK, withheld_of
 from gascity.runs.job import Job, mark_of
 from gascity.runs.places import Home
@@ -60,6 +61,7 @@ def job_of(city: City | None, home: Home, asked: Asked) -> Job:
     cwd = os.path.abspath(asked.cwd or work_dir or ".")
     if not os.path.isdir(cwd):
         raise UsageError(f"there is no folder {cwd!a} to work in")
+    served = address_of(home)
     return Job(
         home,
         home.task(project, task),
@@ -71,6 +73,7 @@ def job_of(city: City | None, home: Home, asked: Asked) -> Job:
         own,
         withheld=() if city is None else withheld_of(city.alerts),
         gc_folder=os.path.dirname(os.path.abspath(sys.argv[0])),
+        url="" if served is None else served.url,
         agent=asked.agent,
         parent=inside["ID"],
         why="somebody asked for it",

@@ -9,7 +9,7 @@ so that its records are true.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -110,6 +110,19 @@ def known(here: Here, folders: Sequence[RunFolder]) -> list[Known]:
             end = OVER if living.get(info.run_id) is False else UNSURE
             shown.append(Known(folder, info, UNKNOWN, end))
     return shown
+
+
+def lives(here: Here, folder: RunFolder) -> Callable[[], bool]:
+    """Return what tells whether a one-shot run lives; once it says no, all is written down."""
+    home = find_home(here.folder)
+
+    def ask() -> bool:
+        if home.runs_now(folder.run_id):
+            return True
+        settle(home)
+        return False
+
+    return ask
 
 
 def _living(here: Here, infos: Sequence[RunInfo]) -> dict[str, bool]:

@@ -20,7 +20,7 @@ from gascity.errors import Exit, NotRunning, StopTimedOut, UsageError
 if TYPE_CHECKING:
     from gascity.cli.records import Known
 
-LOOK = 0.1  # seconds between two looks at a file that may grow
+LOOK = 0.1  # seconds between two looks whether a run is over
 PATIENCE = 30.0  # seconds for a run to end, beyond its grace
 KEEP = 100
 
@@ -42,7 +42,7 @@ RunId = Annotated[
 
 def register(group: typer.Typer) -> None:
     """Add the commands."""
-    for command in (show, logs, stop, prune):
+    for command in (show, logs, stop, prune, serve):
         group.command()(command)
 
 
@@ -66,6 +66,8 @@ def logs(
     ] = False,
 ) -> int:
     """Print what a run said, byte for byte; of a session, its last screen."""
+    from gascity.cli.records import lives
+    from gascity.runs import tail
     from gascity.runs.folder import LAST_SCREEN, STDERR, STDOUT
     from gascity.runs.info import SESSION
 
@@ -73,18 +75,16 @@ def logs(
     one = _known(here, run)
     is_session = one.info is not None and one.info.kind == SESSION
     name = LAST_SCREEN if is_session else STDERR if errors else STDOUT
-    while follow and not is_session and not one.folder.has(name) and _lives(here, run):
-        time.sleep(LOOK)  # it begins
-    try:
-        file = open(one.folder.file(name), "rb")  # noqa: SIM115  closed below
-    except FileNotFoundError:
-        return Exit.OK  # it has not said anything
-    with file:
-        shutil.copyfileobj(file, sys.stdout.buffer)
-        while follow and not is_session and _lives(here, run):
-            sys.stdout.flush()
-            time.sleep(LOOK)  # nothing tells when another process writes to a file
-            shutil.copyfileobj(file, sys.stdout.buffer)
+    if follow and not is_session:
+        for piece in tail.follow(one.folder.file(name), 0, lives(here, one.folder)):
+            sys.stdout.buffer.write(piece)
+            if not piece:
+                sys.stdout.flush()
+        return Exit.OK
+    with (
+        contextlib.suppress(FileNotFoundError),  # it has not said anything
+        open(one.folder.file(name), "rb") as file,
+    ):
         shutil.copyfileobj(file, sys.stdout.buffer)
     return Exit.OK
 
@@ -153,12 +153,22 @@ def prune(
     return Exit.OK
 
 
+def serve(
+    context: typer.Context,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Where to listen; 0 takes one that is free.")
+    ] = 0,
+    as_json: AsJson = False,
+) -> int:
+    """Serve runs over HTTP to this machine, what they say as they say it; until Ctrl-C."""
+    from gascity.cli.serving import serve_until_over
+
+    serve_until_over(context.obj, port, as_json=as_json)
+    return Exit.OK
+
+
 def _known(here: Here, run: str) -> Known:
     from gascity.cli import records
 
     (one,) = records.known(here, [records.find_run(here, run)])
     return one
-
-
-def _lives(here: Here, run: str) -> bool:
-    return _known(here, run).state == "running"

@@ -125,6 +125,11 @@ class Home:
         found = [marks.read(os.path.join(self._open, name)) for name in sorted(names, key=age_of)]
         return [replace(one, folder=self._own(one)) for one in found if one is not None]
 
+    def runs_now(self, run_id: str) -> bool:
+        """Tell whether somebody runs this run."""
+        one = marks.read(os.path.join(self._open, run_id))
+        return one is not None and one.lives
+
     @contextlib.contextmanager
     def taken_over(self, run: OpenRun) -> Iterator[bool]:
         """Hold the mark of a run nobody runs any more; yields False where somebody does.
