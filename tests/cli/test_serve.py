@@ -159,7 +159,7 @@ def test_only_who_shows_the_key_is_answered(place: Place, web: Web) -> None:
     run = Path(place.run("echo secret thing")["folder"]).name
     for path in ("/runs", f"/runs/{run}/logs", "/nothing"):
         for key in ("", "wrong", "ä"):
-            bearer = {"Authorization": f"Bearer {key}".strip().encode()}
+            bearer = {b"Authorization": f"Bearer {key}".strip().encode()}
             answers = [
                 httpx.get(web.url + path, headers=bearer, trust_env=False),
                 httpx.get(web.url + path, params={"key": key}, trust_env=False),
