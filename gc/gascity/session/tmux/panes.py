@@ -1,4 +1,4 @@
-"""What tmux knows of the city's sessions, in one answer.
+"""What tmux knows of a city's sessions, in one answer.
 
 The pane an agent was started in carries who it is as options of its own (`@gc_city`, `@gc_name`,
 `@gc_token`): they stay right when a person renames the session, splits it or moves windows about.
