@@ -12,9 +12,9 @@ import stat
 
 from gascity.errors import ProviderUnavailable
 from gascity.session.tmux import naming
-from gascity.session.tmux.naming import city_mark as city_mark
-from gascity.session.tmux.naming import session_name as session_name
 
+city_mark = naming.city_mark
+session_name = naming.session_name
 HUB = "gc-control"  # the session that control connections are attached to
 SERVER = "server"
 SESSIONS = "sessions"
