@@ -1,10 +1,12 @@
-"""A hand inside a machine: a daemon that runs commands and moves files, and who asks it.
+"""A hand inside a sandbox: a daemon that runs commands and moves files, and the client for it.
 
-The daemon runs on a bare Python 3.9 without anything of ours but `gascity.jsonrpc`. `Client` is
-for the other side, and loaded when first asked for.
+The daemon is shipped alone and runs on Python 3.9 with the standard library. The client is not
+part of that, and is loaded when somebody asks for it.
 """
 
 from __future__ import annotations
+
+import importlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +15,5 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> object:
     if name == "Client":
-        from gascity.guest.client import Client  # noqa: PLC0415  see the top of this file
-
-        return Client
+        return importlib.import_module("gascity.guest.client").Client
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,162 @@
+"""The daemon's sockets and its life: who may connect, how many, and how it ends.
+
+A thread for each connection. A signal ends everything: no more connections, no command left
+running, no socket left in the file system.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import socket
+import stat
+import threading
+from collections.abc import Callable, Sequence
+
+from gascity import jsonrpc, unixsocket
+from gascity.guest.execution import Executor
+from gascity.guest.talk import Rules, Talk, complain
+
+PATIENCE = 10.0  # seconds for what runs to be ended
+REAP = 1.0  # seconds between two looks for orphans that have ended
+
+
+class CannotServe(Exception):
+    """The daemon cannot begin; the message says why."""
+
+
+class Server:
+    """Serves until it is told to stop."""
+
+    def __init__(self, rules: Rules, executor: Executor, *, most: int) -> None:
+        """`most` connections are served at once."""
+        self._rules = rules
+        self._executor = executor
+        self._most = most
+        self._lock = threading.Lock()
+        self._open = 0
+        self._woken, self._wake = os.pipe()
+
+    def stop(self, *_: object) -> None:
+        """Have it end; may be called from a signal's handler, and more than once."""
+        os.write(self._wake, b"x")
+
+    def serve(self, listeners: Sequence[socket.socket]) -> None:
+        """Accept connections on all of these until it is stopped."""
+        with selectors.DefaultSelector() as selector:
+            for listener in listeners:
+                listener.settimeout(0)
+                selector.register(listener, selectors.EVENT_READ)
+            self._until_stopped(selector, self._accept)
+
+    def serve_stdio(self) -> None:
+        """Talk over standard input and output until that ends, or it is stopped."""
+        ended, end = os.pipe()
+
+        def talk() -> None:
+            try:
+                self._talk(lambda size: os.read(0, size), _write_out, greets=False)
+            finally:
+                os.close(end)
+
+        threading.Thread(target=talk, daemon=True).start()
+        with selectors.DefaultSelector() as selector:
+            selector.register(ended, selectors.EVENT_READ)
+            self._until_stopped(selector, lambda _: False)
+
+    def _until_stopped(
+        self, selector: selectors.BaseSelector, heard: Callable[[object], bool]
+    ) -> None:
+        is_first = os.getpid() == 1
+        selector.register(self._woken, selectors.EVENT_READ)
+        goes_on = True
+        while goes_on:
+            for key, _ in selector.select(REAP if is_first else None):
+                goes_on = goes_on and key.fileobj != self._woken and heard(key.fileobj)
+            if is_first:
+                self._executor.reap()
+        self._executor.stop(timeout=PATIENCE)
+
+    def _accept(self, listener: object) -> bool:
+        assert isinstance(listener, socket.socket)  # noqa: S101  as it was registered
+        try:
+            connection, _ = listener.accept()
+        except OSError as problem:
+            if not isinstance(problem, BlockingIOError):
+                complain(f"a connection could not be accepted: {problem.strerror}")
+            return True
+        connection.settimeout(None)
+        with self._lock:
+            is_room = self._open < self._most
+            self._open += is_room
+        if is_room:
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+        else:
+            complain("a connection was refused: there are too many")
+            message = f"too many connections, at most {self._most}"
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(jsonrpc.error(None, jsonrpc.FAILED, message))
+        return True
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            with connection:
+                self._talk(connection.recv, connection.sendall, greets=True)
+        finally:
+            with self._lock:
+                self._open -= 1
+
+    def _talk(
+        self, read: Callable[[int], bytes], write: Callable[[bytes], object], *, greets: bool
+    ) -> None:
+        try:
+            Talk(self._rules, read, write, greets=greets).run()
+        except OSError as problem:
+            complain(f"a conversation broke off: {problem.strerror or problem}")
+
+
+def listen_unix(path: str) -> socket.socket:
+    """Return a listening socket that this user alone can reach. Raises CannotServe."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        mode = stat.S_IFSOCK
+    if not stat.S_ISSOCK(mode):
+        raise CannotServe(f"{path} is there already, and is no socket")
+    try:
+        unixsocket.connect(path, timeout=5).close()
+    except (FileNotFoundError, ConnectionRefusedError):
+        pass
+    except OSError as problem:
+        raise CannotServe(f"cannot listen on {path}: {problem.strerror or problem}") from None
+    else:
+        raise CannotServe(f"somebody serves {path} already")
+    try:
+        return unixsocket.listen(path)
+    except OSError as problem:
+        raise CannotServe(f"cannot listen on {path}: {problem.strerror}") from None
+
+
+def listen_vsock(port: int) -> socket.socket:
+    """Return a socket that the host of this virtual machine can reach. Raises CannotServe."""
+    family = getattr(socket, "AF_VSOCK", None)
+    if family is None:
+        raise CannotServe("this system knows no vsock")
+    try:
+        sock = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as problem:
+        raise CannotServe(f"this kernel has no vsock: {problem.strerror}") from None
+    try:
+        sock.bind((socket.VMADDR_CID_ANY, port))
+        sock.listen(128)
+    except OSError as problem:
+        sock.close()
+        raise CannotServe(f"cannot listen on vsock port {port}: {problem.strerror}") from None
+    return sock
+
+
+def _write_out(data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(1, view) :]
