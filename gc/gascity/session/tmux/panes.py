@@ -100,11 +100,16 @@ def list_command(city_mark: str, name: str = "", session: str = "") -> str:
 
     `session` is what tmux calls it: looking only there is cheaper than looking everywhere.
     """
+    return command(*list_words(city_mark, name, session))
+
+
+def list_words(city_mark: str, name: str = "", session: str = "") -> list[str]:
+    """Return the same command as words, for who hands them to a client one by one."""
     where = ["-s", "-t", f"={session}:"] if session else ["-a"]
     wanted = f"#{{==:#{{{CITY}}},{city_mark}}}"
     if name:
         wanted = f"#{{&&:{wanted},#{{==:#{{{NAME}}},{name}}}}}"
-    return command("list-panes", *where, "-f", wanted, "-F", _FORMAT)
+    return ["list-panes", *where, "-f", wanted, "-F", _FORMAT]
 
 
 def by_name(found: Iterable[Pane]) -> dict[str, Pane]:
