@@ -82,10 +82,12 @@ env -i "$@" tmux -u -S {socket} -f /dev/null start-server \\; \\
 PATH={path} tmux -u -S {socket} source-file - <{line} 2>&1
 """
 _REMOVE = """rm -f {traces}
-if [ "$(tmux -u -S {socket} display-message -p '#{{S:x}}' 2>&1)" = '' ]; then
-  tmux -u -S {socket} if-shell -F '#{{==:#{{S:x}},}}' kill-server 2>/dev/null
-  rmdir {sessions} 2>/dev/null && rm -rf {home}
-fi
+case "$(tmux -u -S {socket} display-message -p '#{{S:x}}' 2>&1)" in
+  ''|*'no server running'*|*'(No such file or directory)'*|*'(Connection refused)'*)
+    tmux -u -S {socket} if-shell -F '#{{==:#{{S:x}},}}' kill-server 2>/dev/null
+    # Whoever makes a session has left a trace before.
+    rmdir {sessions} 2>/dev/null && rm -rf {home} ;;
+esac
 :"""
 
 

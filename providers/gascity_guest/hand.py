@@ -40,7 +40,7 @@ _LATE = "gc-heard-too-late"
 _MEET = """umask 077
 u=; { read -r u _ </proc/uptime; } 2>/dev/null
 me=$(id -u); d=/tmp/gascity-$me
-mkdir -p "$d/@CITY@/given" 2>/dev/null
+mkdir -p "$d" 2>/dev/null
 [ -O "$d" ] || d=
 printf '%s\\n' gc-met "$u" "$d" "$(tmux -V 2>/dev/null)"
 """
@@ -113,8 +113,10 @@ class Guest:
         done = self.run(script, deadline=deadline)
         if not done.text.endswith(transfer.TRUNCATED):
             return done
-        path = f"{self.home(deadline).given}/said-{os.urandom(8).hex()}"
-        done = self.run(f"umask 077; ( {script}\n) >{quote(path)}", deadline=deadline)
+        folder = self.home(deadline).given
+        path = f"{folder}/said-{os.urandom(8).hex()}"
+        begin = f"umask 077; mkdir -p {quote(folder)}"
+        done = self.run(f"{begin}; ( {script}\n) >{quote(path)}", deadline=deadline)
         said = io.BytesIO()
         try:
             with self._client(deadline) as client:
@@ -154,7 +156,7 @@ class Guest:
         if known is not None:
             return known
         before = time.monotonic()
-        done = self._exec(_MEET.replace("@CITY@", self._city), deadline)
+        done = self._exec(_MEET, deadline)
         said = done.text.split("\n")
         if len(said) < 4 or said[0] != "gc-met":
             why = done.complaint.strip() or f"exit code {done.status}"

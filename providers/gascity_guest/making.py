@@ -57,8 +57,6 @@ class Maker:
         deadline = time.monotonic() + timeout
         ended = self.clear_the_ground(name, deadline)
         home = self._guest.home(deadline)
-        self._guest.may_act()
-        self._guest.run(births.prepare_script(home), deadline=deadline)
         token = os.urandom(8).hex()
         birth = Birth(
             name=name,

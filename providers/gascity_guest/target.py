@@ -64,8 +64,11 @@ class GuestTarget:
     def make_work_dir(self) -> None:
         """Make the work folder unless it is there."""
         birth.check(self._name, self._env)
+        self._guest.may_act()
+        prepare = birth.prepare_script(self._guest.home(self._deadline))
         path = quote(self._work_dir)
-        done = self._guest.run(f"mkdir -p {path} && cd {path}", deadline=self._deadline)
+        script = f"{prepare}umask 022; mkdir -p {path} && cd {path}"
+        done = self._guest.run(script, deadline=self._deadline)
         if done.status != 0:
             raise StartFailed(
                 f"the work folder of {self._name} cannot be made in the guest:"
