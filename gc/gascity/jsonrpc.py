@@ -116,8 +116,7 @@ class Lines:
 
     def __init__(self, limit: int = LONGEST_LINE) -> None:
         self._limit = limit
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._kept = bytearray()  # one block: many small ones would not be given back
         self._skipping = False
 
     def feed(self, data: bytes) -> Iterator[bytes | None]:
@@ -125,8 +124,8 @@ class Lines:
         *complete, rest = data.split(b"\n")
         for piece in complete:
             self._keep(piece)
-            yield None if self._skipping else b"".join(self._parts)
-            self._parts, self._size, self._skipping = [], 0, False
+            yield None if self._skipping else bytes(self._kept)
+            self._kept, self._skipping = bytearray(), False
         self._keep(rest)
 
     @property
@@ -136,14 +135,13 @@ class Lines:
 
     def rest(self) -> bytes:
         """Return what came after the last newline, for a stream that has ended."""
-        return b"".join(self._parts)
+        return bytes(self._kept)
 
     def _keep(self, piece: bytes) -> None:
-        self._size += len(piece)
-        if self._size > self._limit:
-            self._parts, self._skipping = [], True
-        elif piece:
-            self._parts.append(piece)
+        if self._skipping or len(self._kept) + len(piece) > self._limit:
+            self._kept, self._skipping = bytearray(), True
+        else:
+            self._kept += piece
 
 
 def _line(body: Mapping[str, object]) -> bytes:
