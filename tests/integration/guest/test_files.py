@@ -7,7 +7,7 @@ import os
 import random
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -36,11 +36,12 @@ def confined(folder: Path, most: int = 1000) -> Files:
     return Files(str(folder), root=str(folder), most=most)
 
 
+Make = Callable[..., Files]
 BOTH = pytest.mark.parametrize("make", [roaming, confined])
 
 
 @BOTH
-def test_a_file_that_is_replaced_keeps_its_mode(make: type[Files], work: Path) -> None:
+def test_a_file_that_is_replaced_keeps_its_mode(make: Make, work: Path) -> None:
     (work / "script").write_text("old")
     (work / "script").chmod(0o751)
 
@@ -51,9 +52,7 @@ def test_a_file_that_is_replaced_keeps_its_mode(make: type[Files], work: Path) -
 
 
 @BOTH
-def test_a_new_file_has_the_usual_mode_and_nothing_lies_beside_it(
-    make: type[Files], work: Path
-) -> None:
+def test_a_new_file_has_the_usual_mode_and_nothing_lies_beside_it(make: Make, work: Path) -> None:
     before = os.umask(0o027)
     try:
         make(work).write("a/b/new", "text")
@@ -65,7 +64,7 @@ def test_a_new_file_has_the_usual_mode_and_nothing_lies_beside_it(
 
 
 @BOTH
-def test_a_link_is_written_through_and_stays_a_link(make: type[Files], work: Path) -> None:
+def test_a_link_is_written_through_and_stays_a_link(make: Make, work: Path) -> None:
     (work / "real").mkdir()
     (work / "real/file").write_text("old")
     (work / "link").symlink_to("real/file")
@@ -79,7 +78,7 @@ def test_a_link_is_written_through_and_stays_a_link(make: type[Files], work: Pat
 
 
 @BOTH
-def test_what_cannot_be_written_leaves_nothing_behind(make: type[Files], work: Path) -> None:
+def test_what_cannot_be_written_leaves_nothing_behind(make: Make, work: Path) -> None:
     os.mkfifo(work / "fifo")
     for path in ("fifo", ".", "", "..", "x" * 300, "nul\0"):
         with pytest.raises(Refused):
@@ -89,7 +88,7 @@ def test_what_cannot_be_written_leaves_nothing_behind(make: type[Files], work: P
 
 
 @BOTH
-def test_a_file_that_may_not_be_written_is_not_replaced(make: type[Files], work: Path) -> None:
+def test_a_file_that_may_not_be_written_is_not_replaced(make: Make, work: Path) -> None:
     if os.geteuid() == 0:
         pytest.skip("root may write everything")
     (work / "kept").write_text("old")
@@ -100,7 +99,7 @@ def test_a_file_that_may_not_be_written_is_not_replaced(make: type[Files], work:
 
 
 @BOTH
-def test_nobody_reads_half_a_file(make: type[Files], work: Path) -> None:
+def test_nobody_reads_half_a_file(make: Make, work: Path) -> None:
     files = make(work, 10_000_000)
     texts = {letter * 3_000_000 for letter in "ab"}
     files.write("file", "a" * 3_000_000)
@@ -122,9 +121,7 @@ def test_nobody_reads_half_a_file(make: type[Files], work: Path) -> None:
 
 
 @BOTH
-def test_a_file_that_grows_while_it_is_read_does_not_pass_the_limit(
-    make: type[Files], work: Path
-) -> None:
+def test_a_file_that_grows_while_it_is_read_does_not_pass_the_limit(make: Make, work: Path) -> None:
     (work / "exact").write_text("x" * 1000)
     (work / "large").write_text("x" * 1001)
     if make is roaming:  # its size is said to be 0
@@ -137,7 +134,7 @@ def test_a_file_that_grows_while_it_is_read_does_not_pass_the_limit(
 
 
 @BOTH
-def test_what_vanishes_while_a_folder_is_listed_is_left_out(make: type[Files], work: Path) -> None:
+def test_what_vanishes_while_a_folder_is_listed_is_left_out(make: Make, work: Path) -> None:
     (work / "stays").touch()
     done = threading.Event()
 
@@ -161,7 +158,7 @@ def test_what_vanishes_while_a_folder_is_listed_is_left_out(make: type[Files], w
 
 @BOTH
 def test_many_who_write_the_same_new_folder_do_not_disturb_each_other(
-    make: type[Files], work: Path
+    make: Make, work: Path
 ) -> None:
     files = make(work)
     problems: list[Exception] = []
