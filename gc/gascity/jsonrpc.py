@@ -81,7 +81,7 @@ def read_request(
     their order: with it they may come in an array, too.
     """
     try:
-        body = json.loads(line.decode(), parse_constant=_no_number)
+        body = _DECODER.decode(line.decode())
     except (ValueError, RecursionError):
         return BadRequest(None, PARSE_ERROR, "this line is not JSON")
     if not isinstance(body, dict):
@@ -111,6 +111,10 @@ def _no_number(word: str) -> object:
     raise ValueError(f"{word} is not JSON")
 
 
+_DECODER = json.JSONDecoder(parse_constant=_no_number)
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+
+
 class Lines:
     """Cuts a stream into lines and refuses to remember one longer than `limit`."""
 
@@ -123,6 +127,9 @@ class Lines:
         """Yield the lines that `data` completes; None stands for one that was too long."""
         *complete, rest = data.split(b"\n")
         for piece in complete:
+            if not (self._kept or self._skipping) and len(piece) <= self._limit:
+                yield piece
+                continue
             self._keep(piece)
             yield None if self._skipping else bytes(self._kept)
             self._kept, self._skipping = bytearray(), False
@@ -145,4 +152,4 @@ class Lines:
 
 
 def _line(body: Mapping[str, object]) -> bytes:
-    return json.dumps(body, separators=(",", ":")).encode() + b"\n"
+    return _ENCODER.encode(body).encode() + b"\n"
