@@ -81,7 +81,7 @@ def read_request(
     their order: with it they may come in an array, too.
     """
     try:
-        body = json.loads(line.decode(), parse_constant=_no_number)
+        body = _DECODER.decode(line.decode())
     except (ValueError, RecursionError):
         return BadRequest(None, PARSE_ERROR, "this line is not JSON")
     if not isinstance(body, dict):
@@ -111,22 +111,28 @@ def _no_number(word: str) -> object:
     raise ValueError(f"{word} is not JSON")
 
 
+_DECODER = json.JSONDecoder(parse_constant=_no_number)
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+
+
 class Lines:
     """Cuts a stream into lines and refuses to remember one longer than `limit`."""
 
     def __init__(self, limit: int = LONGEST_LINE) -> None:
         self._limit = limit
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._kept = bytearray()  # one block: many small ones would not be given back
         self._skipping = False
 
     def feed(self, data: bytes) -> Iterator[bytes | None]:
         """Yield the lines that `data` completes; None stands for one that was too long."""
         *complete, rest = data.split(b"\n")
         for piece in complete:
+            if not (self._kept or self._skipping) and len(piece) <= self._limit:
+                yield piece
+                continue
             self._keep(piece)
-            yield None if self._skipping else b"".join(self._parts)
-            self._parts, self._size, self._skipping = [], 0, False
+            yield None if self._skipping else bytes(self._kept)
+            self._kept, self._skipping = bytearray(), False
         self._keep(rest)
 
     @property
@@ -136,15 +142,14 @@ class Lines:
 
     def rest(self) -> bytes:
         """Return what came after the last newline, for a stream that has ended."""
-        return b"".join(self._parts)
+        return bytes(self._kept)
 
     def _keep(self, piece: bytes) -> None:
-        self._size += len(piece)
-        if self._size > self._limit:
-            self._parts, self._skipping = [], True
-        elif piece:
-            self._parts.append(piece)
+        if self._skipping or len(self._kept) + len(piece) > self._limit:
+            self._kept, self._skipping = bytearray(), True
+        else:
+            self._kept += piece
 
 
 def _line(body: Mapping[str, object]) -> bytes:
-    return json.dumps(body, separators=(",", ":")).encode() + b"\n"
+    return _ENCODER.encode(body).encode() + b"\n"

@@ -76,6 +76,35 @@ def test_an_id_that_is_no_whole_number_is_refused(id_: object) -> None:
     assert (answer.id, answer.code) == (None, jsonrpc.INVALID_REQUEST)
 
 
+@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
+def test_a_number_that_json_does_not_know_is_no_json(word: str) -> None:
+    line = f'{{"jsonrpc":"2.0","method":"m","id":1,"params":{{"a":{word}}}}}'.encode()
+
+    assert jsonrpc.read_request(line) == jsonrpc.BadRequest(
+        None, jsonrpc.PARSE_ERROR, "this line is not JSON"
+    )
+
+
+def test_a_server_may_insist_on_an_id() -> None:
+    line = jsonrpc.request("note", {}, None)
+
+    answer = jsonrpc.read_request(line, notifications=False)
+
+    assert answer == jsonrpc.BadRequest(None, jsonrpc.INVALID_REQUEST, "id is missing")
+
+
+@pytest.mark.parametrize(
+    ("given", "params"),
+    [([], {}), ([1], {"a": 1}), ([1, 2, 3], {"a": 1, "b": 2}), ({"b": 1}, {"b": 1})],
+)
+def test_a_server_may_name_the_parameters_of_an_array(
+    given: object, params: dict[str, object]
+) -> None:
+    line = json.dumps({"jsonrpc": "2.0", "method": "m", "id": 1, "params": given}).encode()
+
+    assert jsonrpc.read_request(line, names={"m": ("a", "b")}) == jsonrpc.Request("m", params, 1)
+
+
 @pytest.mark.parametrize("id_", [0, 1, 2**53 + 1, 2**64 - 1])
 def test_an_id_is_kept_to_the_last_digit(id_: int) -> None:
     asked = jsonrpc.read_request(jsonrpc.request("m", {}, id_))
@@ -108,10 +137,20 @@ def test_a_line_beyond_the_limit_is_reported_once_and_the_next_is_read() -> None
     assert found == [None, b"short", b"y" * 10, None, b"end"]
 
 
+def test_a_line_is_known_to_be_too_long_before_it_ends() -> None:
+    lines = jsonrpc.Lines(limit=10)
+
+    told = [(list(lines.feed(b"x" * 5)), lines.overlong) for _ in range(3)]
+
+    assert told == [([], False), ([], False), ([], True)]
+    assert list(lines.feed(b"\nnext")) == [None]
+    assert (lines.overlong, lines.rest()) == (False, b"next")
+
+
 def test_a_line_beyond_the_limit_is_not_kept_in_memory() -> None:
     lines = jsonrpc.Lines(limit=10)
 
     for _ in range(100):
         assert list(lines.feed(b"x" * 1000)) == []
 
-    assert sum(map(len, lines._parts)) <= 10
+    assert len(lines._kept) <= 10

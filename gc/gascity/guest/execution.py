@@ -7,11 +7,14 @@ ends with everything it started.
 
 from __future__ import annotations
 
+import array
 import contextlib
+import fcntl
 import os
 import secrets
 import selectors
 import subprocess
+import termios
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -23,6 +26,7 @@ from gascity.guest.output import Kept
 
 NOT_RUN = -1
 TIMED_OUT = 124
+STOPPED = 143  # as a shell says it of who was ended with SIGTERM
 PIECE = 65536
 GRACE = 0.1  # seconds for a grandchild to end its output after the shell has ended
 POLL = 0.05  # seconds between two looks at the shell where no descriptor tells of its end
@@ -97,9 +101,12 @@ class Executor:
             return Outcome(NOT_RUN, "", f"{prefix}{self._refusal(problem)}")
         try:
             return self._follow(process, mark)
+        except BaseException:  # whatever it is, nothing goes on running that nobody follows
+            trees.end(process.pid, mark)
+            raise
         finally:
+            process.wait()
             with self._idle:
-                process.wait()
                 self._running.discard(process.pid)
                 self._idle.notify_all()
 
@@ -131,15 +138,17 @@ class Executor:
         if not ended:
             trees.end(process.pid, mark)
         code = process.wait()
-        for stream in streams:
+        for stream, one in zip(streams, kept):
             if not stream.closed:
+                _read_rest(stream, one)
                 self._leavings.add(stream)
         out, err = (one.text() for one in kept)
         if ended:
             return Outcome(code if code >= 0 else 128 - code, out, err)
         line = "" if not err or err.endswith("\n") else "\n"
-        said = f"{err}{line}ended after {self._timeout:g} s, the time limit of this daemon\n"
-        return Outcome(TIMED_OUT, out, said)
+        if self._stop < 0:
+            return Outcome(STOPPED, out, f"{err}{line}ended because the daemon stops\n")
+        return Outcome(TIMED_OUT, out, f"{err}{line}ended after {self._timeout:g} s, the limit\n")
 
     def _collect(
         self,
@@ -199,6 +208,17 @@ def _read(stream: IO[bytes], kept: Kept) -> bool:
         return True
     kept.add(data)
     return bool(data)
+
+
+def _read_rest(stream: IO[bytes], kept: Kept) -> None:
+    """Take what is there now and not what comes: whoever writes may go on for ever."""
+    size = array.array("i", [0])
+    fcntl.ioctl(stream.fileno(), termios.FIONREAD, size)
+    left = size[0]
+    while left > 0:
+        data = os.read(stream.fileno(), min(left, PIECE))
+        kept.add(data)
+        left -= len(data) or left
 
 
 class _Leavings:

@@ -20,7 +20,7 @@ from gascity.guest.talk import Rules
 
 OK = 0
 FAILED = 1
-USAGE = 2
+M_MMAP_THRESHOLD = -3  # of glibc; others have no mallopt, or ignore it
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,7 @@ def serve(settings: Settings) -> None:
     server = Server(rules, executor, most=settings.max_connections)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, server.stop)
+    _give_memory_back()
     if settings.stdio:
         server.serve_stdio()
         return
@@ -92,6 +93,17 @@ def _removed(path: str) -> Iterator[None]:
         with contextlib.suppress(OSError):
             if os.path.samestat(mine, os.lstat(path)):
                 os.unlink(path)
+
+
+def _give_memory_back() -> None:
+    """Have large blocks go back to the system as soon as they are free.
+
+    The C library would learn from the first long line to keep as much for every thread.
+    """
+    with contextlib.suppress(ImportError, OSError, AttributeError):
+        import ctypes  # noqa: PLC0415  a small Python may have none
+
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 128 * 1024)
 
 
 def _token(path: str | None) -> bytes | None:

@@ -1,0 +1,243 @@
+"""Who may connect, how many, and what is said first."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import stat
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+from tests.integration.guest.daemon import (
+    MODULE,
+    TRANSPORTS,
+    Conversation,
+    Daemon,
+    request,
+    running,
+)
+
+from gascity.testing.eventually import eventually
+
+DENIED = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": "not authorised"}}
+
+
+def refused(*words: str) -> str:
+    done = subprocess.run(
+        [*MODULE, *words], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    return done.stderr
+
+
+def test_the_socket_is_for_this_user_alone(tmp_path: Path) -> None:
+    with running(tmp_path) as daemon:
+        assert stat.S_IMODE(os.stat(daemon.path).st_mode) == 0o600
+
+
+def test_one_connection_too_many_is_told_so(tmp_path: Path) -> None:
+    with running(tmp_path, "--max-connections", "2") as daemon:
+        first, _ = served(daemon), served(daemon)
+
+        third = daemon.connect()
+        message = "too many connections, at most 2"
+        assert third.answer() == {
+            "jsonrpc": "2.0",
+            "id": None,
+            "error": {"code": -32000, "message": message},
+        }
+        assert third.line() == b""
+
+        first.no_more()
+        assert first.line() == b""
+        served(daemon)
+
+
+def served(daemon: Daemon) -> Conversation:
+    """Return a connection once there is room for it: one that was closed counts a while longer."""
+
+    def attempt() -> Conversation | None:
+        talk = daemon.connect()
+        with contextlib.suppress(BrokenPipeError):
+            talk.send(request("ping"))
+        return talk if "result" in talk.answer() else None
+
+    talk = eventually(attempt)
+    assert talk is not None
+    return talk
+
+
+def said(path: str) -> bytes:
+    """Return the first that is said to a new connection that asks whether somebody is there."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(path)
+        sock.sendall(request("ping"))
+        return sock.recv(65536)
+
+
+def test_many_connections_are_answered_at_once(tmp_path: Path) -> None:
+    with running(tmp_path) as daemon:
+        talks = [daemon.connect() for _ in range(40)]
+        answers: dict[int, object] = {}
+
+        def ask(number: int) -> None:
+            for _ in range(5):
+                answer = talks[number].ask("exec", [f"echo {number}"], number)
+                answers[number] = (answer["id"], answer["result"]["stdout"])
+
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(40)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        assert answers == {number: (number, f"{number}\n") for number in range(40)}
+
+
+def test_a_living_daemon_is_not_replaced(tmp_path: Path) -> None:
+    with running(tmp_path) as daemon:
+        said = refused("--socket", daemon.path)
+
+        assert said == f"error: somebody serves {daemon.path} already\n"
+        assert daemon.connect().ask("ping")["result"]
+
+
+def test_the_socket_of_a_dead_daemon_is_replaced(tmp_path: Path) -> None:
+    with running(tmp_path) as daemon:
+        daemon.process.kill()
+        daemon.process.wait()
+        assert os.path.exists(daemon.path)
+    with running(tmp_path) as daemon:
+        assert daemon.connect().ask("ping")["result"]
+
+
+def test_a_file_that_is_no_socket_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("precious")
+
+    said = refused("--socket", str(tmp_path / "file"))
+
+    assert said == f"error: {tmp_path}/file is there already, and is no socket\n"
+    assert (tmp_path / "file").read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "one of --socket, --vsock and --stdio is needed"),
+        (("--stdio", "--socket", "x"), "--stdio goes alone"),
+        (("--stdio", "--workdir", "/nowhere"), "the working folder /nowhere is not there"),
+        (("--stdio", "--root", "/nowhere"), "the root /nowhere is not there"),
+        (("--stdio", "--root", "/proc", "--workdir", "/dev"), "/dev is not in the root"),
+        (("--stdio", "--token-file", "/nowhere"), "cannot read the token in /nowhere: No such"),
+        (("--stdio", "--token-file", "/dev/null"), "there is no token in /dev/null"),
+        (("--socket", "/nowhere/sock"), "cannot listen on /nowhere/sock: No such file"),
+    ],
+)
+def test_what_cannot_be_served_is_said_in_a_sentence(words: tuple[str, ...], said: str) -> None:
+    told = refused(*words)
+
+    assert said in told
+    assert told.startswith("error: ")
+    assert told.count("\n") == 1
+
+
+def test_a_vsock_is_served_or_a_sentence_says_why_not(tmp_path: Path) -> None:
+    words = [*MODULE, "--vsock", "52525", "--socket", str(tmp_path / "sock")]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        eventually(lambda: process.poll() is not None or (tmp_path / "sock").exists())
+        eventually(lambda: process.poll() is not None or b"pong" in said(str(tmp_path / "sock")))
+        if process.poll() is None:
+            process.terminate()
+            assert process.wait(30) == 0
+            return
+        assert process.stderr is not None
+        told = process.stderr.read()
+
+    assert told.startswith(("error: this kernel has no vsock", "error: cannot listen on vsock"))
+    assert not (tmp_path / "sock").exists()
+
+
+@pytest.mark.parametrize(
+    ("first", "answer"),
+    [
+        (b"CONNECT 52\n", b"OK 52\n"),
+        (b"CONNECT 1024\r\n", b"OK 1024\n"),
+        (b"CONNECT x\n", b"OK 52\n"),
+    ],
+)
+def test_a_virtual_machine_monitor_may_connect_through_the_socket(
+    first: bytes, answer: bytes, tmp_path: Path
+) -> None:
+    with running(tmp_path) as daemon:
+        talk = daemon.connect()
+        talk.send(first)
+
+        assert talk.line() == answer
+        assert talk.ask("ping")["result"] == {"pong": True}
+        talk.send(first)
+        assert talk.answer()["error"]["code"] == -32700
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_nothing_is_done_for_who_has_not_said_the_token(transport: str, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("open sesame\n")
+    words = ("--token-file", str(tmp_path / "token"), "--workdir", str(tmp_path))
+    with running(tmp_path, *words, transport=transport) as daemon:
+        talk = daemon.connect()
+
+        assert talk.ask("ping") == DENIED
+        assert talk.ask("exec", ["touch executed"]) == DENIED
+        assert talk.ask("unknown") == DENIED
+        assert talk.ask("auth", {"token": "wrong"}) == DENIED
+        assert talk.ask("auth", {"token": "open sesame"})["result"] == {"success": True}
+        assert talk.ask("ping")["result"] == {"pong": True}
+        assert not (tmp_path / "executed").exists()
+        assert "sesame" not in daemon.complaints
+        assert "wrong\n" not in daemon.complaints
+
+
+def test_the_token_of_one_connection_is_not_that_of_another(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("open sesame")
+    with running(tmp_path, "--token-file", str(tmp_path / "token")) as daemon:
+        assert daemon.connect().ask("auth", ["open sesame"])["result"]
+        assert daemon.connect().ask("ping") == DENIED
+
+
+def test_who_says_three_wrong_tokens_is_hung_up_on(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("open sesame")
+    with running(tmp_path, "--token-file", str(tmp_path / "token")) as daemon:
+        talk = daemon.connect()
+        for wrong in ("", "open", "öpen"):
+            assert talk.ask("auth", [wrong]) == DENIED
+
+        assert talk.line() == b""
+
+
+def test_a_daemon_without_a_token_takes_any(tmp_path: Path) -> None:
+    with running(tmp_path) as daemon:
+        assert daemon.connect().ask("auth", ["any"])["result"] == {"success": True}
+
+
+def test_nothing_that_is_asked_is_written_to_the_log(tmp_path: Path) -> None:
+    with running(tmp_path) as daemon:
+        talk = daemon.connect()
+        talk.ask("exec", ["echo pineapple; exit 3"])
+        talk.ask("write_file", ["/nowhere/\0", "pineapple"])
+        talk.send(b"pineapple\n")
+        talk.answer()
+
+        assert "pineapple" not in daemon.complaints
+
+
+def test_a_long_path_of_a_socket_is_no_hindrance(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 60) / ("e" * 60)
+    deep.mkdir(parents=True)
+    words = [*MODULE, "--socket", str(deep / "sock")]
+    with subprocess.Popen(words) as process:
+        eventually((deep / "sock").exists)
+        process.terminate()
+        assert process.wait(30) == 0
+    assert not (deep / "sock").exists()
