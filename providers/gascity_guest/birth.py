@@ -55,15 +55,16 @@ case "${{1:-}}" in
     exit 2;;
 esac
 """
-_PREPARE = """umask 077
+_PREPARE = """(umask 077
 mkdir -p {given} {sessions} {programs} || exit 4
 [ -e {programs}/gc ] || {{
   cat >{programs}/gc.$$ <<'GC_SHIM'
 {shim}GC_SHIM
   chmod 755 {programs}/gc.$$ && mv {programs}/gc.$$ {programs}/gc; }}
+) || exit 4
 """
 _MAKE = """trap 'rm -f {line}' EXIT
-umask 077
+mask=$(umask); umask 077
 : >{trace} || exit 4
 term=screen-256color
 for one in /usr/share/terminfo /lib/terminfo /etc/terminfo /usr/lib/terminfo; do
@@ -74,7 +75,7 @@ for one in PATH HOME USER LOGNAME LANG TZ; do
   eval "value=\\${{$one-}}"
   [ -z "$value" ] || set -- "$@" "$one=$value"
 done
-umask 022
+umask "$mask"
 env -i "$@" tmux -u -S {socket} -f /dev/null start-server \\; \\
   set-option -s exit-empty off \\; set-option -s exit-unattached off \\; \\
   set-option -g update-environment '' \\; set-option -g default-terminal "$term" \\; \\

@@ -67,7 +67,7 @@ class GuestTarget:
         self._guest.may_act()
         prepare = birth.prepare_script(self._guest.home(self._deadline))
         path = quote(self._work_dir)
-        script = f"{prepare}umask 022; mkdir -p {path} && cd {path}"
+        script = f"{prepare}mkdir -p {path} && cd {path}"
         done = self._guest.run(script, deadline=self._deadline)
         if done.status != 0:
             raise StartFailed(

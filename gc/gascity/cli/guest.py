@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gascity.cli import guest_client
 from gascity.cli.options import not_empty
 from gascity.errors import Exit, GascityError, UsageError
 
@@ -20,6 +21,7 @@ def register(app: typer.Typer) -> None:
     )
     group.command()(serve)
     group.command()(bundle)
+    guest_client.register(group)
     app.add_typer(group, name="guest")
 
 
