@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
 import stat
@@ -14,8 +13,6 @@ import pytest
 from tests.integration.guest.daemon import (
     MODULE,
     TRANSPORTS,
-    Conversation,
-    Daemon,
     request,
     running,
 )
@@ -40,7 +37,7 @@ def test_the_socket_is_for_this_user_alone(tmp_path: Path) -> None:
 
 def test_one_connection_too_many_is_told_so(tmp_path: Path) -> None:
     with running(tmp_path, "--max-connections", "2") as daemon:
-        first, _ = served(daemon), served(daemon)
+        first, _ = daemon.served(), daemon.served()
 
         third = daemon.connect()
         message = "too many connections, at most 2"
@@ -53,21 +50,7 @@ def test_one_connection_too_many_is_told_so(tmp_path: Path) -> None:
 
         first.no_more()
         assert first.line() == b""
-        served(daemon)
-
-
-def served(daemon: Daemon) -> Conversation:
-    """Return a connection once there is room for it: one that was closed counts a while longer."""
-
-    def attempt() -> Conversation | None:
-        talk = daemon.connect()
-        with contextlib.suppress(BrokenPipeError):
-            talk.send(request("ping"))
-        return talk if "result" in talk.answer() else None
-
-    talk = eventually(attempt)
-    assert talk is not None
-    return talk
+        daemon.served()
 
 
 def said(path: str) -> bytes:
