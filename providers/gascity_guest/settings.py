@@ -61,12 +61,12 @@ class Settings:
                 raise ConfigError(f"[session.guest] {key} must be between {max(low, 0)} and {high}")
         if self.workspace and not os.path.isabs(self.workspace):
             raise ConfigError("[session.guest] workspace must be an absolute path")
+        if self.socket.startswith("vsock:") and self.connect >= 0:
+            raise ConfigError("[session.guest] connect is for a socket that is a path")
         try:
-            address = self.address
+            _ = self.address
         except UsageError as problem:
             raise ConfigError(f"[session.guest] socket: {problem.message}") from problem
-        if not address.path and self.connect >= 0:
-            raise ConfigError("[session.guest] connect is for a socket that is a path")
 
     @property
     def address(self) -> Address:
