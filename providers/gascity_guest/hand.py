@@ -25,7 +25,7 @@ from gascity.errors import (
     Unanswered,
     Unreachable,
 )
-from gascity.guest import transfer
+from gascity.guest import copying
 from gascity.guest.client import Client, ExecResult
 from gascity.session.tmux.problems import Lost, Silent
 from gascity.session.tmux.shell import quote
@@ -111,7 +111,7 @@ class Guest:
     def read(self, script: str, *, deadline: float) -> Done:
         """Run a piece of shell that changes nothing; what it says may be of any length."""
         done = self.run(script, deadline=deadline)
-        if not done.text.endswith(transfer.TRUNCATED):
+        if not done.text.endswith(copying.TRUNCATED):
             return done
         folder = self.home(deadline).given
         path = f"{folder}/said-{os.urandom(8).hex()}"
@@ -120,7 +120,7 @@ class Guest:
         said = io.BytesIO()
         try:
             with self._client(deadline) as client:
-                transfer.fetch(client, path, said.write, deadline=deadline)
+                copying.fetch(client, path, said.write, deadline=deadline)
         finally:
             self.run(f"rm -f {quote(path)}", deadline=deadline)
         return Done(done.status, said.getvalue().decode(errors="replace"), done.complaint)
@@ -139,7 +139,7 @@ class Guest:
                     return path
                 self._is_confined = True  # its file methods end elsewhere; a shell does not
             source = io.BytesIO(data) if isinstance(data, bytes) else data
-            transfer.send(client, source, path, mode=0o600, deadline=deadline)
+            copying.send(client, source, path, mode=0o600, deadline=deadline)
             return path
 
     def close(self) -> None:

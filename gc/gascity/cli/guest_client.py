@@ -108,7 +108,7 @@ def execute(
         told = {"exit_code": done.exit_code, "stdout": done.stdout, "stderr": done.stderr}
         sys.stdout.write(json.dumps(told) + "\n")
     elif done.exit_code == -1:
-        raise GascityError(f"the guest could not run {words[0]}: {done.stderr.strip()}")
+        sys.stderr.write(f"error: the guest could not run {words[0]}: {done.stderr.strip()}\n")
     else:
         sys.stdout.write(done.stdout)
         sys.stdout.flush()
@@ -143,7 +143,7 @@ def cp(
 
 
 def _send(client: Client, source: str, path: str) -> int:
-    from gascity.guest import transfer
+    from gascity.guest import copying
 
     try:
         with open(source, "rb") as file:
@@ -151,7 +151,7 @@ def _send(client: Client, source: str, path: str) -> int:
             if not stat.S_ISREG(found.st_mode):
                 raise UsageError(f"{source} is no regular file")
             name = os.path.basename(source)
-            return transfer.send(client, file, path, mode=stat.S_IMODE(found.st_mode), name=name)
+            return copying.send(client, file, path, mode=stat.S_IMODE(found.st_mode), name=name)
     except IsADirectoryError as problem:
         hint = f"`tar -cf copy.tar {source}` makes a file of it"
         raise UsageError(f"{source} is a folder", hint=hint) from problem
@@ -160,7 +160,7 @@ def _send(client: Client, source: str, path: str) -> int:
 
 
 def _get(client: Client, path: str, target: str) -> int:
-    from gascity.guest import transfer
+    from gascity.guest import copying
 
     if os.path.isdir(target):
         target = os.path.join(target, os.path.basename(path.rstrip("/")) or "unnamed")
@@ -171,7 +171,7 @@ def _get(client: Client, path: str, target: str) -> int:
         raise NotFound(f"there is no folder {folder}") from problem
     try:
         with os.fdopen(descriptor, "wb") as file:
-            fetched = transfer.fetch(client, path, file.write)
+            fetched = copying.fetch(client, path, file.write)
             os.fchmod(file.fileno(), fetched.mode & 0o777)
         os.replace(part, target)
     except BaseException:  # an interrupt too: nothing half is left

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from tests.guests.daemon import Daemon
 
@@ -183,13 +184,7 @@ def test_what_outlives_its_tmux_is_a_session_that_ended_until_the_next_start(
 
     os.kill(server, signal.SIGKILL)
 
-    eventually(
-        lambda: (
-            not Path(f"/proc/{server}/cmdline").read_bytes()
-            if Path(f"/proc/{server}").exists()
-            else True
-        )
-    )
+    eventually(lambda: not psutil.pid_exists(server))
     assert provider.observe(timeout=LIMIT)["a"].life == Exited()
     provider.start("a", config(), timeout=LIMIT)
     eventually(lambda: not Path(f"/proc/{survivor}").exists())
