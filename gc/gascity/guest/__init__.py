@@ -8,10 +8,6 @@ from __future__ import annotations
 
 import importlib
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gascity.guest.client import Client as Client
-
 
 def __getattr__(name: str) -> object:
     if name == "Client":
