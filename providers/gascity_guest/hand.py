@@ -85,6 +85,7 @@ class Guest:
         self._idle: list[Client] = []
         self._met: Met | None = None
         self._is_confined = False
+        self._is_closed = False
 
     def home(self, deadline: float) -> Home:
         """Return the city's folder in the guest."""
@@ -143,8 +144,9 @@ class Guest:
             return path
 
     def close(self) -> None:
-        """Hang up."""
+        """Hang up; who still asks is answered over connections that nobody keeps."""
         with self._lock:
+            self._is_closed = True
             idle, self._idle = self._idle, []
         for client in idle:
             client.close()
@@ -213,7 +215,10 @@ class Guest:
                 client.close()
                 raise
             with self._lock:
-                self._idle.append(client)
+                if not self._is_closed:
+                    self._idle.append(client)
+                    return
+            client.close()
         except (Unreachable, RemoteError) as problem:
             self._met = None  # it may be another by the time it answers
             raise _meaning(problem, self._where) from problem

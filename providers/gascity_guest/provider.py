@@ -32,11 +32,13 @@ from gascity.session.tmux import meta, naming, panes, screen
 from gascity.session.tmux.panes import VERSION, Pane
 from gascity.session.tmux.problems import Lost
 from gascity.session.tmux.wire import command
+from gascity.session.watch import SeenCallback, Watch
 from gascity_guest import making
 from gascity_guest.hand import Guest
 from gascity_guest.making import Maker
 from gascity_guest.settings import Settings
 from gascity_guest.view import View, patient
+from gascity_guest.watching import GuestWatch
 
 if TYPE_CHECKING:
     from gascity.session.tmux.talk import Talker
@@ -155,6 +157,16 @@ class Provider(SessionProvider):
         self._view.forget_all_but(look.panes)
         states = making.states(look, stored)
         return states | self._maker.survivors(look, deadline)
+
+    def watch(
+        self,
+        wake: Callable[[], None],
+        *,
+        seen: SeenCallback | None = None,  # noqa: ARG002  nothing is known for certain unasked
+        interval: float = 1.0,
+    ) -> Watch:
+        """Call `wake` when a look at the guest finds a change; see `GuestWatch`."""
+        return GuestWatch(self._view, wake, interval)
 
     def is_running(self, name: str, *, timeout: float) -> bool:
         """Tell whether the session exists and its program lives."""

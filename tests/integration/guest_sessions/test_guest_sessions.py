@@ -86,6 +86,11 @@ def home_of(provider: Provider) -> Path:
     return Path(f"/tmp/gascity-{os.getuid()}/{mark}")
 
 
+def said_in(path: Path) -> str:
+    """Return what a file says, nothing while it is not there."""
+    return path.read_text().strip() if path.exists() else ""
+
+
 def test_a_guest_without_tmux_says_so_in_one_sentence(
     make_daemon: Callable[..., Daemon], make_provider: Make, config: Configure, tmp_path: Path
 ) -> None:
@@ -145,7 +150,7 @@ def test_the_city_stands_elsewhere_in_the_guest_where_the_workspace_says_so(
     provider.start("a", config('echo "$GC_DIR" >seen; cat >/dev/null'), timeout=LIMIT)
     provider.copy_to("a", str(source), "copied", timeout=LIMIT)
 
-    eventually(lambda: (there / "work" / "seen").read_text() == f"{there / 'work'}\n")
+    eventually(lambda: said_in(there / "work" / "seen") == f"{there / 'work'}")
     assert (there / "work" / "copied").read_text() == "notes"
 
 
@@ -178,7 +183,7 @@ def test_what_outlives_its_tmux_is_a_session_that_ended_until_the_next_start(
     pid_file = tmp_path / "city" / "work" / "pid"
     deaf = "trap '' HUP TERM; echo $$ >pid; while :; do sleep 1; done"
     provider.start("a", config(deaf), timeout=LIMIT)
-    eventually(lambda: pid_file.read_text().strip())
+    eventually(lambda: said_in(pid_file))
     survivor = int(pid_file.read_text())
     server = int(Path(f"/proc/{survivor}/stat").read_text().rpartition(")")[2].split()[1])
 
@@ -291,3 +296,31 @@ def test_paths_in_settings_begin_in_the_folder_of_the_city() -> None:
     found = Settings.read({"socket": "vm.sock", "token_file": "token", "connect": 52}, "/city")
 
     assert (str(found.address), found.token_file) == ("/city/vm.sock?connect=52", "/city/token")
+
+
+def test_who_watches_is_woken_by_changes_and_not_by_time(
+    make_daemon: Callable[..., Daemon], make_provider: Make, config: Configure
+) -> None:
+    daemon = make_daemon()
+    provider, onlooker = make_provider(daemon), make_provider(daemon)
+    provider.start("a", config(), timeout=LIMIT)
+    looks, woken = [], threading.Event()
+    count = onlooker._view.look
+
+    def counted(deadline: float, name: str = "") -> object:
+        looks.append(name)
+        return count(deadline, name)
+
+    onlooker._view.look = counted  # type: ignore[method-assign, assignment] # only counted
+    watch = onlooker.watch(woken.set, interval=0.05)
+    try:
+        eventually(woken.is_set)
+        woken.clear()
+        before = len(looks)
+        eventually(lambda: len(looks) > before + 5)
+        assert not woken.is_set()
+
+        provider.set_meta("a", "KEY", "new", timeout=LIMIT)
+        eventually(woken.is_set)
+    finally:
+        watch.close()
