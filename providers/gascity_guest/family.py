@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gascity.errors import ProviderUnavailable
 from gascity.session.marks import MARK
@@ -24,7 +24,7 @@ _TABLE = """head -v -c 4096 /proc/[0-9]*/stat 2>/dev/null
 echo '==> /proc/marks/ <=='
 head -v -c 4000000 /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | awk -v want={want} '
 /^==> \\/proc\\/[0-9]+\\/environ <==$/ {{ split($2, part, "/"); pid = part[3]; next }}
-index($0, want) == 1 {{ print pid, $0 }}'
+index($0, want) == 1 || /^GC_(AGENT|RUN)=/ {{ print pid, $0 }}'
 """
 _SIGNAL = """
 for one in {processes}; do
@@ -69,6 +69,11 @@ class Table:
 
     rows: Mapping[int, tuple[int, int, str]]
     marks: Mapping[int, str]
+    facts: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+
+    def told(self, processes: Sequence[Process]) -> dict[str, str]:
+        """Return whose the first of them says that it is: agent and run."""
+        return dict(self.facts.get(processes[0].pid, {})) if processes else {}
 
     def members(self, mark: str, root: int | None) -> list[Process]:
         """Return what belongs to the session with this mark; `root` is its process if it lives."""
@@ -104,11 +109,15 @@ def read(text: str) -> Table:
         if pid.isdigit() and len(fields) >= 20 and fields[0] != "Z":
             rows[int(pid)] = (int(fields[1]), int(fields[3]), fields[19])
     marks: dict[int, str] = {}
+    facts: dict[int, dict[str, str]] = {}
     for line in marked.splitlines():
-        pid, _, mark = line.partition(" ")
-        if pid.isdigit():
-            marks[int(pid)] = mark.removeprefix(f"{MARK}=")
-    return Table(rows, marks)
+        pid, _, found = line.partition(" ")
+        key, _, value = found.partition("=")
+        if pid.isdigit() and key == MARK:
+            marks[int(pid)] = value
+        elif pid.isdigit():
+            facts.setdefault(int(pid), {})[key] = value
+    return Table(rows, marks, facts)
 
 
 def end(

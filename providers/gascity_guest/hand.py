@@ -41,7 +41,7 @@ _MEET = """umask 077
 u=; { read -r u _ </proc/uptime; } 2>/dev/null
 me=$(id -u); d=/tmp/gascity-$me
 mkdir -p "$d" 2>/dev/null
-[ -O "$d" ] || d=
+[ -O "$d" ] && [ ! -L "$d" ] || d=
 printf '%s\\n' gc-met "$u" "$d" "$(tmux -V 2>/dev/null)"
 """
 

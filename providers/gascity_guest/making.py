@@ -9,7 +9,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 
 from gascity.core.model import SessionConfig
-from gascity.core.observed import AGENT, CITY_ID, Exited, SessionState
+from gascity.core.observed import CITY_ID, Exited, SessionState
 from gascity.errors import GascityError, SessionExists, StartFailed, StopTimedOut
 from gascity.session.provider import CityContext
 from gascity.session.tmux import naming, panes, screen, shell
@@ -140,7 +140,7 @@ class Maker:
         again = {pane.name for pane in self._view.look(deadline).panes}
         known = {CITY_ID: self.context.city_id}
         return {
-            name: SessionState(name, Exited(), meta={**known, AGENT: name})
+            name: SessionState(name, Exited(), meta={**known, **table.told(processes)})
             for name, processes in left.items()
             if processes and name not in again
         }

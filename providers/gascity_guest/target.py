@@ -102,7 +102,8 @@ class GuestTarget:
                 raise
             return Ran(None, "")
         is_over = done.status in _TIMED_OUT and time.monotonic() >= deadline - SPARE
-        return Ran(None if is_over else done.status, done.text[-MOST_OUTPUT:].strip())
+        said = done.text[-MOST_OUTPUT:] + done.complaint  # the daemon's own limit is told there
+        return Ran(None if is_over else done.status, said.strip())
 
     def run_script(self, path: str, *, timeout: float) -> Ran:
         """Run a script: a file of this machine is brought into the guest first."""

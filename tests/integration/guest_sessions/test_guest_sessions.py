@@ -182,7 +182,7 @@ def test_what_outlives_its_tmux_is_a_session_that_ended_until_the_next_start(
     provider = make_provider(make_daemon())
     pid_file = tmp_path / "city" / "work" / "pid"
     deaf = "trap '' HUP TERM; echo $$ >pid; while :; do sleep 1; done"
-    provider.start("a", config(deaf), timeout=LIMIT)
+    provider.start("a", config(deaf, GC_AGENT="ann", GC_RUN="r1"), timeout=LIMIT)
     eventually(lambda: said_in(pid_file))
     survivor = int(pid_file.read_text())
     server = int(Path(f"/proc/{survivor}/stat").read_text().rpartition(")")[2].split()[1])
@@ -190,7 +190,9 @@ def test_what_outlives_its_tmux_is_a_session_that_ended_until_the_next_start(
     os.kill(server, signal.SIGKILL)
 
     eventually(lambda: not psutil.pid_exists(server))
-    assert provider.observe(timeout=LIMIT)["a"].life == Exited()
+    left = provider.observe(timeout=LIMIT)["a"]
+    assert left.life == Exited()
+    assert (left.meta["GC_AGENT"], left.meta["GC_RUN"]) == ("ann", "r1")
     provider.start("a", config(), timeout=LIMIT)
     eventually(lambda: not Path(f"/proc/{survivor}").exists())
     assert provider.observe(timeout=LIMIT)["a"].life == Alive()
