@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -159,6 +160,25 @@ def test_a_stopped_daemon_leaves_no_command_and_no_socket(tmp_path: Path) -> Non
         assert daemon.process.wait(30) == 0
         assert all(is_gone(pid) for pid in found)
         assert not os.path.exists(daemon.path)
+
+
+def test_a_system_that_does_not_tell_of_an_end_is_asked(tmp_path: Path) -> None:
+    start = "import os, sys; del os.pidfd_open; from gascity.guest.main import main; main()"
+    asked = [
+        request("exec", ["echo hi; exit 3"]),
+        request("exec", ["sleep 60 & echo $! > pids"]),
+        request("exec", ["kill $(cat pids); sleep 60"]),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", start, "--stdio", "--timeout", "1", "--workdir", str(tmp_path)],
+        input=b"".join(asked),
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+
+    codes = [json.loads(line)["result"]["exit_code"] for line in done.stdout.splitlines()]
+    assert (codes, done.stderr) == ([3, 0, 124], b"")
 
 
 def test_a_command_has_the_environment_of_the_daemon_and_no_terminal(tmp_path: Path) -> None:
