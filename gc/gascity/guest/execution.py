@@ -29,7 +29,7 @@ TIMED_OUT = 124
 STOPPED = 143  # as a shell says it of who was ended with SIGTERM
 PIECE = 65536
 GRACE = 0.1  # seconds for a grandchild to end its output after the shell has ended
-POLL = 0.05  # seconds between two looks at the shell where no descriptor tells of its end
+POLL = 0.02  # seconds between two looks at the shell where no descriptor tells of its end
 
 INTERPRETERS = {
     "python": ("python3", "-c"),

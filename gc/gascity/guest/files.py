@@ -118,7 +118,7 @@ def _replace(folder: int, name: str, data: bytes) -> None:
             file.write(data)
             file.flush()
             if old is not None:
-                with contextlib.suppress(PermissionError):  # only root gives files away
+                with contextlib.suppress(OSError):  # only root gives files away
                     os.fchown(descriptor, old.st_uid, old.st_gid)
                 os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
         os.rename(fresh, name, src_dir_fd=folder, dst_dir_fd=folder)

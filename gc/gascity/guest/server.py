@@ -12,13 +12,16 @@ import selectors
 import socket
 import stat
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from gascity import jsonrpc, unixsocket
 from gascity.guest.execution import Executor
-from gascity.guest.talk import Rules, Talk, complain
+from gascity.guest.talk import PIECE, Rules, Talk, complain
 
 PATIENCE = 10.0  # seconds for what runs to be ended
+LINGER = 10.0  # seconds in which the rest of a line that is too long is let go
+PAUSE = 0.1  # seconds until another try to accept a connection
 REAP = 1.0  # seconds between two looks for orphans that have ended
 
 
@@ -56,7 +59,10 @@ class Server:
 
         def talk() -> None:
             try:
-                self._talk(lambda size: os.read(0, size), _write_out, greets=False)
+                if self._talk(lambda size: os.read(0, size), _write_out, greets=False):
+                    with open(os.devnull, "wb") as nothing:
+                        os.dup2(nothing.fileno(), 1)
+                    _let_go(0)
             finally:
                 os.close(end)
 
@@ -85,35 +91,42 @@ class Server:
         except OSError as problem:
             if not isinstance(problem, BlockingIOError):
                 complain(f"a connection could not be accepted: {problem.strerror}")
+                time.sleep(PAUSE)
             return True
         connection.settimeout(None)
         with self._lock:
             is_room = self._open < self._most
             self._open += is_room
-        if is_room:
+        if not is_room:
+            _refuse(connection, f"too many connections, at most {self._most}")
+            return True
+        try:
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-        else:
-            complain("a connection was refused: there are too many")
-            message = f"too many connections, at most {self._most}"
-            with connection, contextlib.suppress(OSError):
-                connection.sendall(jsonrpc.error(None, jsonrpc.FAILED, message))
+        except RuntimeError:  # the system has no more threads
+            _refuse(connection, "too many connections for this system")
+            with self._lock:
+                self._open -= 1
         return True
 
     def _serve(self, connection: socket.socket) -> None:
         try:
             with connection:
-                self._talk(connection.recv, connection.sendall, greets=True)
+                if self._talk(connection.recv, connection.sendall, greets=True):
+                    connection.shutdown(socket.SHUT_WR)
+                    _let_go(connection.fileno())
         finally:
             with self._lock:
                 self._open -= 1
 
     def _talk(
         self, read: Callable[[int], bytes], write: Callable[[bytes], object], *, greets: bool
-    ) -> None:
+    ) -> bool:
+        """Tell whether the other side is still writing at the end."""
         try:
-            Talk(self._rules, read, write, greets=greets).run()
+            return Talk(self._rules, read, write, greets=greets).run()
         except OSError as problem:
             complain(f"a conversation broke off: {problem.strerror or problem}")
+            return False
 
 
 def listen_unix(path: str) -> socket.socket:
@@ -154,6 +167,22 @@ def listen_vsock(port: int) -> socket.socket:
         sock.close()
         raise CannotServe(f"cannot listen on vsock port {port}: {problem.strerror}") from None
     return sock
+
+
+def _refuse(connection: socket.socket, why: str) -> None:
+    complain(f"a connection was refused: {why}")
+    with connection, contextlib.suppress(OSError):
+        connection.sendall(jsonrpc.error(None, jsonrpc.FAILED, why))
+
+
+def _let_go(descriptor: int) -> None:
+    """Read what still comes, for nobody: who is writing would not see the answer otherwise."""
+    until = time.monotonic() + LINGER
+    with selectors.DefaultSelector() as selector, contextlib.suppress(OSError):
+        selector.register(descriptor, selectors.EVENT_READ)
+        while selector.select(max(0.0, until - time.monotonic())):
+            if not os.read(descriptor, PIECE) or time.monotonic() >= until:
+                return
 
 
 def _write_out(data: bytes) -> None:

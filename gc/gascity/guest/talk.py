@@ -6,10 +6,10 @@ and the third wrong token. Nothing of what is asked is ever logged.
 
 from __future__ import annotations
 
+import contextlib
 import hmac
+import os
 import re
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,8 +19,7 @@ from gascity.guest.methods import NAMES, Failed, Methods, text
 NOT_AUTHORISED = -32001
 MOST_TRIES = 3
 PIECE = 65536
-LINGER = 10.0  # seconds in which the rest of a line that is too long is let go
-CONNECT = re.compile(rb"CONNECT\s+(\S+)\s*\Z")  # what Firecracker's socket expects first
+CONNECT = re.compile(rb"CONNECT\s+(?:(\d{1,10})|\S+)\s*\Z")  # to a Firecracker
 PORT = 52
 
 
@@ -53,27 +52,29 @@ class Talk:
         self._is_trusted = rules.token is None
         self._tries = 0
 
-    def run(self) -> None:
-        """Answer until the other side has no more to say. Raises OSError when it has gone."""
+    def run(self) -> bool:
+        """Answer until the other side has no more to say, or is to be hung up on.
+
+        Tells whether it is still writing then. Raises OSError when it has gone.
+        """
         while True:
             data = self._read(PIECE)
             for line in self._lines.feed(data):
                 if line is None:
                     return self._refuse_length()
                 if not self._hear(line):
-                    return None
+                    return False
             if self._lines.overlong:
                 return self._refuse_length()
             if not data:
                 self._hear(self._lines.rest())
-                return None
+                return False
 
     def _hear(self, line: bytes) -> bool:
         """Answer one line; False when that was the last."""
         greeted, self._greets = self._greets and CONNECT.match(line), False
         if greeted:
-            port = greeted[1]
-            self._write(b"OK %d\n" % (int(port) if port.isdigit() else PORT))
+            self._write(b"OK %d\n" % int(greeted[1] or PORT))
         elif line.strip():
             self._write(self._answer(line))
         return self._tries < MOST_TRIES
@@ -109,16 +110,13 @@ class Talk:
             raise Failed(NOT_AUTHORISED, "not authorised")
         self._is_trusted = True
 
-    def _refuse_length(self) -> None:
+    def _refuse_length(self) -> bool:
         message = f"the line is longer than {self._rules.longest} bytes"
         self._write(jsonrpc.error(None, jsonrpc.INVALID_REQUEST, message))
-        # Who is still writing would not read the answer if this side hung up now.
-        until = time.monotonic() + LINGER
-        while time.monotonic() < until and self._read(PIECE):
-            pass
+        return True
 
 
 def complain(problem: str) -> None:
     """Write a line for whoever looks after the daemon."""
-    sys.stderr.write(f"gc guest: {problem}\n")
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):
+        os.write(2, f"gc guest: {problem}\n".encode(errors="replace"))

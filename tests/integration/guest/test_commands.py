@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -124,11 +125,11 @@ def test_the_time_limit_ends_whoever_was_started_wherever_they_went(tmp_path: Pa
         (trap "" TERM HUP INT; echo $$ >> pids; while :; do read x < hold; done)
     """
     os.mkfifo(tmp_path / "hold")
-    with running(tmp_path, "--workdir", str(tmp_path), "--timeout", "2") as daemon:
+    with running(tmp_path, "--workdir", str(tmp_path), "--timeout", "4") as daemon:
         found = daemon.connect().result("exec", cmd=command)
 
         assert found["exit_code"] == 124
-        assert "ended after 2 s" in found["stderr"]
+        assert "ended after 4 s" in found["stderr"]
         assert all(is_gone(pid) for pid in pids(tmp_path, 6))
 
 
@@ -159,6 +160,31 @@ def test_a_stopped_daemon_leaves_no_command_and_no_socket(tmp_path: Path) -> Non
         assert daemon.process.wait(30) == 0
         assert all(is_gone(pid) for pid in found)
         assert not os.path.exists(daemon.path)
+        told = talk.line()  # it may not have come so far
+        assert not told or json.loads(told)["result"] == {
+            "exit_code": 143,
+            "stdout": "",
+            "stderr": "ended because the daemon stops\n",
+        }
+
+
+def test_a_system_that_does_not_tell_of_an_end_is_asked(tmp_path: Path) -> None:
+    start = "import os, sys; del os.pidfd_open; from gascity.guest.main import main; main()"
+    asked = [
+        request("exec", ["echo hi; exit 3"]),
+        request("exec", ["sleep 60 & echo $! > pids"]),
+        request("exec", ["kill $(cat pids); sleep 60"]),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", start, "--stdio", "--timeout", "1", "--workdir", str(tmp_path)],
+        input=b"".join(asked),
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+
+    codes = [json.loads(line)["result"]["exit_code"] for line in done.stdout.splitlines()]
+    assert (codes, done.stderr) == ([3, 0, 124], b"")
 
 
 def test_a_command_has_the_environment_of_the_daemon_and_no_terminal(tmp_path: Path) -> None:

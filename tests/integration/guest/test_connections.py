@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import stat
@@ -149,6 +150,7 @@ def test_a_vsock_is_served_or_a_sentence_says_why_not(tmp_path: Path) -> None:
         (b"CONNECT 52\n", b"OK 52\n"),
         (b"CONNECT 1024\r\n", b"OK 1024\n"),
         (b"CONNECT x\n", b"OK 52\n"),
+        (b"CONNECT " + b"9" * 5000 + b"\n", b"OK 52\n"),
     ],
 )
 def test_a_virtual_machine_monitor_may_connect_through_the_socket(
@@ -213,6 +215,48 @@ def test_nothing_that_is_asked_is_written_to_the_log(tmp_path: Path) -> None:
         talk.answer()
 
         assert "pineapple" not in daemon.complaints
+
+
+def test_who_writes_on_after_a_line_that_is_too_long_can_read_that_it_was(tmp_path: Path) -> None:
+    with running(tmp_path, "--max-line", "1000") as daemon:
+        talk = daemon.connect()
+        for _ in range(100):
+            talk.send(b"x" * 100_000)
+
+        assert talk.answer()["error"]["message"] == "the line is longer than 1000 bytes"
+        assert talk.line() == b""
+
+
+def test_a_signal_ends_a_daemon_that_waits_for_its_input(tmp_path: Path) -> None:
+    with running(tmp_path, transport="stdio") as daemon:
+        assert daemon.connect().ask("ping")["result"]
+
+        daemon.process.terminate()
+
+        assert daemon.process.wait(30) == 0
+        assert daemon.complaints == ""
+
+
+def test_a_daemon_that_has_no_descriptor_left_goes_on_when_it_has(tmp_path: Path) -> None:
+    limited = ["sh", "-c", 'ulimit -n 24; exec "$@"', "sh", *MODULE, "--socket"]
+    path, log = str(tmp_path / "sock"), tmp_path / "log"
+    with log.open("wb") as stderr, subprocess.Popen([*limited, path], stderr=stderr) as process:
+        try:
+            eventually(lambda: os.path.exists(path))
+            crowd = [socket.socket(socket.AF_UNIX) for _ in range(40)]
+            eventually(lambda: all(reaches(sock, path) for sock in crowd))
+            eventually(lambda: "not be accepted: Too many open files" in log.read_text())
+            for sock in crowd:
+                sock.close()
+
+            eventually(lambda: b"pong" in said(path), within=30)
+        finally:
+            process.terminate()
+        assert process.wait(30) == 0
+
+
+def reaches(sock: socket.socket, path: str) -> bool:
+    return sock.connect_ex(path) in (0, errno.EISCONN)
 
 
 def test_a_long_path_of_a_socket_is_no_hindrance(tmp_path: Path) -> None:

@@ -458,7 +458,6 @@ def test_47_a_line_that_is_too_long_is_refused_and_the_conversation_ends(
     with running(tmp_path / "home", transport=transport) as daemon:
         talk = daemon.connect()
         talk.send(request("ping") + b"x" * (16 * MIB + 1) + end)
-        talk.no_more()
 
         assert talk.answer() == PONG
         assert talk.answer() == error(-32600, "the line is longer than 16777216 bytes", None)
