@@ -122,6 +122,13 @@ class Maker:
         home = self._guest.home(deadline)
         self._guest.run(births.remove_script(home, names), deadline=deadline)
 
+    def tidy(self) -> None:
+        """Remove the city's folder from the guest where it has no session."""
+        deadline = time.monotonic() + 2.0
+        with contextlib.suppress(GascityError):  # the next stop does it
+            home = self._guest.home(deadline)
+            self._guest.run(births.remove_script(home, []), deadline=deadline)
+
     def survivors(self, look: Look, deadline: float) -> dict[str, SessionState]:
         """Return what lives of sessions that tmux no longer has, as sessions that ended.
 

@@ -125,6 +125,9 @@ class Provider(SessionProvider):
                 bring_up(name, config, target, timeout=deadline - time.monotonic())
         except SessionBusy as problem:
             raise SessionExists(f"session {name} is being started by someone else") from problem
+        except StartFailed:
+            self._maker.tidy()
+            raise
 
     def stop(self, name: str, *, grace: float, timeout: float) -> None:
         """End the session with all its processes; see the contract."""
@@ -213,12 +216,10 @@ class Provider(SessionProvider):
     def attach(self, name: str, *, read_only: bool = False) -> int:
         """Refuse: the protocol has no terminal to give."""
         del read_only
-        home = self._guest.home(time.monotonic() + 5.0)
-        session = naming.session_name(name)
-        raise NotSupported(
-            "a guest has no terminal to give",
-            hint=f"inside it: tmux -S {home.socket} attach -t ={session}; from here: gc peek",
-        )
+        socket = self._guest.home(time.monotonic() + 5.0).socket
+        there = f"tmux -S {socket} attach -t ={naming.session_name(name)}"
+        hint = f"inside it: {there}; from here: gc peek"
+        raise NotSupported("a guest has no terminal to give", hint=hint)
 
     def nudge(
         self, name: str, text: str, *, timeout: float, wait: bool = False, raw: bool = False
