@@ -171,7 +171,7 @@ def test_a_guest_can_be_asked_from_its_city(town: City) -> None:
 
 
 def _stopped(city: City) -> bool:
-    return city.agents()["inside"]["state"] in ("stopped", "drained", "down", "held")
+    return states(city)["inside"] == "stopped"
 
 
 def _end_the_tmux_of(pid: int) -> None:

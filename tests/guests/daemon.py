@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from gascity.guest import Client
+from gascity import unixsocket
 from gascity.testing.eventually import eventually
 
 SERVE = [sys.executable, "-c", "import sys; from gascity.guest.main import main; sys.exit(main())"]
@@ -34,7 +35,7 @@ class Daemon:
             env=dict(self._env or own),
             stdin=subprocess.DEVNULL,
         )
-        eventually(lambda: os.path.exists(self.socket))
+        eventually(self._answers)
 
     @property
     def pid(self) -> int:
@@ -58,8 +59,12 @@ class Daemon:
         finally:
             os.kill(self.pid, signal.SIGCONT)
 
-    def client(self) -> Client:
-        return Client(self.socket)
+    def _answers(self) -> bool:
+        """Tell whether it listens; the socket of one that was killed is still there."""
+        with contextlib.suppress(OSError):
+            unixsocket.connect(self.socket, timeout=5.0).close()
+            return True
+        return False
 
 
 @contextmanager
