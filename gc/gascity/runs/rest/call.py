@@ -7,6 +7,7 @@ to the server and nowhere else: no message and no log has it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import random
@@ -134,12 +135,18 @@ class Call:
         raise Failed(f"{why}: {self._body(answer)}")
 
     def _body(self, answer: httpx.Response) -> str:
-        """Return the beginning of a refusal; struck out before it is cut, no half token stays."""
+        """Return the beginning of a refusal; struck out before it is cut, no half token stays.
+
+        What does not come of it changes nothing: it was refused.
+        """
+        import httpx  # noqa: PLC0415  as above
+
         said = bytearray()
-        for chunk in answer.iter_bytes(4096):
-            said += chunk
-            if len(said) > 4 * _BODY + len(self.token):
-                break
+        with contextlib.suppress(httpx.HTTPError):
+            for chunk in answer.iter_bytes():
+                said += chunk
+                if len(said) > 4 * _BODY + len(self.token):
+                    break
         words = " ".join(conceal(said.decode("utf-8", "replace"), (self.token,)).split())
         return words if len(words) <= _BODY else f"{words[:_BODY]}..."
 
@@ -152,7 +159,8 @@ class Call:
                 self._check()
                 if data.strip() == DONE:
                     return
-                yield self._parsed(data)
+                if data.strip():  # else it only says that it lives
+                    yield self._parsed(data)
         except TooLong:
             raise Failed("an event of the stream is too long") from None
         raise Failed("the stream was cut before its end")

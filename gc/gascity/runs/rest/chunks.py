@@ -13,9 +13,10 @@ _SURE = 4  # characters; after fewer, a part may begin with the same ones by cha
 
 
 class Answer:
-    """An answer that grows."""
+    """An answer that grows. With `repeats` a `delta` may hold all that was said so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, repeats: bool = False) -> None:
+        self._repeats = repeats
         self.text = ""
         self.sources: tuple[str, ...] = ()
 
@@ -23,13 +24,18 @@ class Answer:
         """Take a document in, and return what it adds to the text."""
         self.sources = _sources(document) or self.sources
         delta, message = _content(document, "delta"), _content(document, "message")
-        if delta and not (len(self.text) >= _SURE and delta.startswith(self.text)):
+        if delta and not self._is_whole(delta, message):
             new = delta
         else:
             whole = delta or message
             new = whole.removeprefix(self.text) if whole.startswith(self.text) else ""
         self.text += new
         return new
+
+    def _is_whole(self, delta: str, message: str) -> bool:
+        if message and message.startswith(self.text + delta):
+            return False
+        return self._repeats and len(self.text) >= _SURE and delta.startswith(self.text)
 
 
 def error_of(document: Document) -> str:
