@@ -94,11 +94,12 @@ def post(
     run: str | None = None,
 ) -> int:
     """Put a message on the bus; `-` stands for standard input. Return its number."""
+    from gascity.config.keeping import kept
     from gascity.journal.bus import Bus
 
     said = sys.stdin.buffer.read(LARGEST + 1) if text == "-" else os.fsencode(text)
     who.prepare()
-    with who.explained(), Bus(who.journal) as bus:
+    with who.explained(), Bus(who.journal, kept=kept) as bus:
         return bus.post(
             kind,
             said,
