@@ -72,17 +72,26 @@ class Call:
             url = httpx.URL("")
         if url.scheme not in {"http", "https"} or not url.host:
             raise Failed("the base url is none that begins with http:// or https://")
-        # A transport of our own takes no proxy from the environment, which has another loopback.
-        transport = httpx.HTTPTransport() if is_loopback(url.host) else None
-        limits = httpx.Timeout(self.idle, connect=min(CONNECTING, self.idle))
         pause, number = self.pause, 1
-        with httpx.Client(transport=transport, timeout=limits) as client:
+        with self._client(url) as client:
             while (failed := (yield from self._try(client, url, body))) is not None:
                 if number == MOST_TRIES:
                     raise Failed(f"{failed.why}; tried {MOST_TRIES} times")
                 jittered = random.uniform(pause, pause * 1.5)  # noqa: S311  no secret
                 self._wait(failed, jittered if failed.wait is None else failed.wait, number)
                 pause, number = min(pause * 2, LONGEST_PAUSE), number + 1
+
+    def _client(self, url: httpx.URL) -> httpx.Client:
+        import httpx  # noqa: PLC0415  as above
+
+        limits = httpx.Timeout(self.idle, connect=min(CONNECTING, self.idle))
+        try:
+            # One of our own takes no proxy from the environment, which has another loopback.
+            transport = httpx.HTTPTransport() if is_loopback(url.host) else None
+            return httpx.Client(transport=transport, timeout=limits)
+        except (OSError, ValueError, ImportError, httpx.InvalidURL) as problem:
+            what = "the certificates or the proxy that the environment names cannot be used"
+            raise Failed(f"{what}: {problem}") from None
 
     def _wait(self, failed: _Again, wait: float, number: int) -> None:
         if wait > LONGEST_WAIT:
@@ -122,7 +131,11 @@ class Call:
                 raise Failed(f"the stream was cut before its end ({kind})") from None
             if isinstance(problem, httpx.LocalProtocolError | httpx.UnsupportedProtocol):
                 raise Failed(f"the request cannot be sent ({kind})") from None
+            if isinstance(problem, httpx.ConnectError):  # nothing was sent yet
+                kind = str(problem) or kind
             return _Again(f"{url.host} cannot be reached ({kind})")
+        except UnicodeError:
+            raise Failed("the base url has a host that cannot be one") from None
         except httpx.HTTPError as problem:
             raise Failed(f"the answer cannot be read ({type(problem).__name__})") from None
 
