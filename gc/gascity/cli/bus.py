@@ -101,7 +101,7 @@ def post(
         str | None, typer.Option(metavar="RUN", callback=not_empty, help="The run's own.")
     ] = None,
 ) -> int:
-    """Put a message on the bus, and print its number: it is there then, whatever happens.
+    """Put a message on the bus, and print its number: it is there then, whoever is killed.
 
     From inside a run nothing but the text is needed, wherever the run works.
     """
