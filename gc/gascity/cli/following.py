@@ -42,6 +42,7 @@ class Follower:
     ) -> None:
         self._wanted = wanted
         self._after = after
+        self._known = (0, "")  # an event that was there, and its time: another journal has others
         self._show = show
         self._path = os.path.realpath(journal)
         self._socket = os.path.join(os.path.dirname(self._path), "controller.sock")
@@ -94,7 +95,7 @@ class Follower:
         match note.method, note.params:
             case "event", {"number": int(number), "at": str(), **_rest} if number > self._after:
                 self._show(note.params)
-                self._after = number
+                self._after, self._known = number, (number, str(note.params["at"]))
             case "upto", {"number": int(number)}:
                 self._after = max(self._after, number)
             case "gone", {"after": int(after), "first": int(first)}:
@@ -121,6 +122,8 @@ class Follower:
                     stack.close()
                     file = there
                     journal = stack.enter_context(_opened(self._path)) if there else None
+                    if journal is not None and self._is_another(journal):
+                        self._begin_anew()
                 if journal is not None:
                     self._catch_up(journal)
                 if listener := self._listener():
@@ -137,6 +140,17 @@ class Follower:
                 self._show(document(entry))
             self._after = page.upto
         sys.stdout.flush()
+        if self._known[0] != self._after:
+            self._known = (self._after, _moment(journal, self._after))
+
+    def _is_another(self, journal: Journal) -> bool:
+        """Tell whether this is not the journal that was read so far, as well as can be known.
+
+        It may have numbers as high as that one had.
+        """
+        number, known = self._known
+        found = _moment(journal, number)
+        return bool(known and found and found != known)
 
     # --- what is lost
 
@@ -146,7 +160,7 @@ class Follower:
 
     def _begin_anew(self) -> None:
         _say("this is another journal: its events are shown from the first on")
-        self._after = 0
+        self._after, self._known = 0, (0, "")
 
 
 def gone(after: int, first: int) -> str:
@@ -161,6 +175,14 @@ def _opened(path: str) -> Iterator[Journal]:
         yield journal
     finally:
         journal.close()
+
+
+def _moment(journal: Journal, number: int) -> str:
+    """Return when an event happened, as programs get it; empty when it is not there."""
+    for entry in journal.events.page(number - 1, limit=1).entries:
+        if entry.number == number:
+            return str(document(entry)["at"])
+    return ""
 
 
 def _identity(path: str) -> int:

@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from gascity.config.keeping import kept
 from gascity.core.fingerprint import conceal
 from gascity.core.observed import ProcessId
 from gascity.core.oneshot import Format, OneShot
@@ -138,7 +139,7 @@ class _Road:
         """Go all the way."""
         self._write(self._info)
         begun(self._folder)
-        with Bus(self._job.home.journal) as bus:
+        with Bus(self._job.home.journal, kept=kept) as bus:
             code, end = self._work(bus)
             complete(self._folder, self._job.format)
             is_done = code == 0

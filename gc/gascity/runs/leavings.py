@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+from collections.abc import Sequence
 
+from gascity.core.fingerprint import conceal
 from gascity.core.oneshot import Format
 from gascity.runs.folder import OUTPUT, PROMPT, STDERR, STDOUT, RunFolder
 from gascity.runs.streams import text_of
@@ -27,15 +29,26 @@ def complete(folder: RunFolder, form: Format = Format.TEXT) -> None:
         _answer(folder, form)
 
 
-def last_lines(folder: RunFolder, name: str, count: int) -> str:
-    """Return the last lines of a file, as text; nothing where there is none."""
+def last_lines(folder: RunFolder, name: str, count: int, secrets: Sequence[str] = ()) -> str:
+    """Return the last lines of a file, as text without these; nothing where there is none."""
+    return "\n".join(tail(folder.file(name), _TAIL, secrets).splitlines()[-count:])
+
+
+def tail(path: str, size: int, secrets: Sequence[str] = ()) -> str:
+    """Return about the last `size` bytes of a file, as text without any part of these secrets.
+
+    Empty where there is no such file.
+    """
+    longest = max((len(secret.encode("utf-8", "replace")) for secret in secrets), default=0)
     try:
-        with open(folder.file(name), "rb") as file:
-            file.seek(max(os.fstat(file.fileno()).st_size - _TAIL, 0))
-            text = file.read().decode("utf-8", "replace")
+        with open(path, "rb") as file:
+            before = os.fstat(file.fileno()).st_size - size - longest
+            file.seek(max(before, 0))
+            text = file.read(size + longest).decode("utf-8", "replace")
     except OSError:
         return ""
-    return "\n".join(text.splitlines()[-count:])
+    # At the very beginning may be the rest of a secret, which is no copy of it.
+    return conceal(text, secrets)[longest if before > 0 else 0 :]
 
 
 def _answer(folder: RunFolder, form: Format) -> None:

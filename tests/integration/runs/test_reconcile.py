@@ -49,6 +49,17 @@ def test_a_killed_runner_is_told_of(office: Office) -> None:
     assert len(office.messages()) == 2
 
 
+def test_what_a_killed_run_complained_is_not_quoted_for_its_secrets_are_not_known(
+    office: Office,
+) -> None:
+    folder = _left(office, "echo bad key sk-secret-1234 >&2; touch ready; sleep 1000")
+    settle(office.home)
+
+    assert "sk-secret" in folder.read("agent-stderr.txt")
+    assert not [entry for entry in office.messages() if "sk-secret" in entry.message]
+    assert folder.file("agent-stderr.txt") in office.messages()[-1].message
+
+
 def test_both_killed_leaves_nothing_that_runs(office: Office) -> None:
     script = "setsid sh -c 'echo $$ >pid; touch ready; sleep 1000' & echo $PPID >guard; wait"
     with office.killable(script) as runner:
