@@ -23,7 +23,7 @@ from gascity.errors import BackendError, SpawnFailed
 from gascity.runs import guarded
 from gascity.runs.context import Backend, Cancel, RunContext, check
 from gascity.runs.environment import MARK, inherited, logged_in, secrets_in
-from gascity.runs.folder import PROMPT
+from gascity.runs.folder import PROMPT, open_file
 from gascity.runs.tokens import read_token
 
 TYPES = ("claude", "codex", "gemini", "perplexity", "xai")
@@ -217,7 +217,7 @@ def _prompt_file(context: RunContext) -> Iterator[str]:
 def _last_words(path: str) -> str:
     """Return the last line that says something, on one line; empty when there is none."""
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             file.seek(max(os.fstat(file.fileno()).st_size - _LAST_WORDS, 0))
             lines = file.read().decode("utf-8", "replace").splitlines()
     except OSError:
