@@ -66,17 +66,18 @@ def logs(
     ] = False,
 ) -> int:
     """Print what a run said, byte for byte; of a session, its last screen."""
-    from gascity.runs.folder import LAST_SCREEN, STDERR, STDOUT
+    from gascity.runs.folder import LAST_SCREEN, STDERR, STDOUT, open_file
     from gascity.runs.info import SESSION
 
     here: Here = context.obj
     one = _known(here, run)
+    run = one.folder.run_id  # others may begin as it does by and by
     is_session = one.info is not None and one.info.kind == SESSION
     name = LAST_SCREEN if is_session else STDERR if errors else STDOUT
     while follow and not is_session and not one.folder.has(name) and _lives(here, run):
         time.sleep(LOOK)  # it begins
     try:
-        file = open(one.folder.file(name), "rb")  # noqa: SIM115  closed below
+        file = open_file(one.folder.file(name))
     except FileNotFoundError:
         return Exit.OK  # it has not said anything
     with file:
@@ -93,6 +94,7 @@ def stop(context: typer.Context, run: RunId) -> int:
     """End a run and all that it began; return when it is gone."""
     from gascity.runs.info import SESSION
     from gascity.runs.places import find_home
+    from gascity.runs.reconcile import settle
     from gascity.session import pids
 
     here: Here = context.obj
@@ -106,11 +108,13 @@ def stop(context: typer.Context, run: RunId) -> int:
     (runner,) = [each.runner for each in home.open_runs() if each.run_id == name] or [None]
     if runner is None or not pids.send(runner.pid, runner.started, signal.SIGTERM):
         raise NotRunning(f"run {name} does not run: {one.end}")
+    pids.send(runner.pid, runner.started, signal.SIGCONT)  # one that Ctrl-Z stopped hears nothing
     deadline = time.monotonic() + PATIENCE
     while any(each.run_id == name for each in home.open_runs()):
         if time.monotonic() >= deadline:
             raise StopTimedOut(f"run {name} is still there after {PATIENCE:g} s")
         time.sleep(LOOK)
+        settle(home)  # its runner may be killed meanwhile
     typer.echo(f"stopped run {name}")
     return Exit.OK
 
@@ -146,7 +150,9 @@ def prune(
             ended = seconds_of(info.end_time) if isinstance(info, RunInfo) else None
             if before is None or (ended is not None and ended < before):
                 folder.remove()
-                gone += 1
+                gone += not folder.exists()
+                if folder.exists():
+                    sys.stderr.write(f"warning: {folder.path} cannot be removed\n")
         with contextlib.suppress(OSError):  # there is more in it
             os.rmdir(task.runs.path)
     typer.echo(f"let {gone} run{'' if gone == 1 else 's'} go")
@@ -161,4 +167,6 @@ def _known(here: Here, run: str) -> Known:
 
 
 def _lives(here: Here, run: str) -> bool:
-    return _known(here, run).state == "running"
+    from gascity.cli.records import home_of
+
+    return any(one.run_id == run and one.lives for one in home_of(here).open_runs())
