@@ -137,7 +137,7 @@ def prune(
 
     here: Here = context.obj
     before = time.time() - seconds("--older", older, least=0.0) if older else None
-    gone = 0
+    gone = stays = 0
     home = home_of(here)
     for task in home.tasks():
         old = task.runs.ids()[keep:]
@@ -150,13 +150,15 @@ def prune(
             ended = seconds_of(info.end_time) if isinstance(info, RunInfo) else None
             if before is None or (ended is not None and ended < before):
                 folder.remove()
-                gone += not folder.exists()
-                if folder.exists():
+                if not folder.exists():
+                    gone += 1
+                else:
+                    stays += 1
                     sys.stderr.write(f"warning: {folder.path} cannot be removed\n")
         with contextlib.suppress(OSError):  # there is more in it
             os.rmdir(task.runs.path)
     typer.echo(f"let {gone} run{'' if gone == 1 else 's'} go")
-    return Exit.OK
+    return Exit.FAILED if stays else Exit.OK
 
 
 def _known(here: Here, run: str) -> Known:

@@ -1,7 +1,8 @@
 """What a run leaves behind, whatever became of it: five files, all there and none torn.
 
 `output.md` is the agent's own where it wrote one; else it is the answer that is found in what the
-agent printed; else what it printed, as it is.
+agent printed; else what it printed, as it is. Where there is no room for a copy of that, it is the
+same file by another name: a run whose end is not written down would be worse.
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ def complete(folder: RunFolder, form: Format = Format.TEXT) -> None:
             make_way(folder.file(name))
             os.close(os.open(folder.file(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     if not folder.has(OUTPUT):
-        _answer(folder, form)
+        try:
+            _answer(folder, form)
+        except OSError:
+            make_way(folder.file(OUTPUT))
+            os.link(folder.file(STDOUT), folder.file(OUTPUT))
 
 
 def last_lines(folder: RunFolder, name: str, count: int) -> str:

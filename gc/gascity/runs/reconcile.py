@@ -20,7 +20,7 @@ from gascity.runs.leavings import complete
 from gascity.runs.marked import end_marked
 from gascity.runs.places import Home, OpenRun
 
-UNSEEN = "its runner was killed, and nobody saw how it ended"
+UNSEEN = "its runner was killed, or could not write down how it ended"
 
 
 def settle(home: Home) -> list[str]:

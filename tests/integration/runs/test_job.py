@@ -237,3 +237,18 @@ def test_a_secret_in_its_command_is_in_no_record_from_the_beginning(office: Offi
 
     assert "command: sh -c" in told[0]
     assert SECRET not in told[0] + outcome.folder.read("run-info.yaml")
+
+
+def test_an_answer_there_is_no_room_for_is_there_once(office: Office) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_000_000, before[1]))
+    try:
+        outcome = office.run('ulimit -S -f "$(ulimit -H -f)"; head -c 5000000 /dev/zero')
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    assert outcome.is_done
+    assert outcome.folder.read_info() == outcome.info
+    assert sorted(os.listdir(outcome.folder.path)) == FIVE
+    assert os.path.getsize(outcome.folder.file("output.md")) == 5_000_000
+    assert office.marks() == []
