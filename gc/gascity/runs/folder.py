@@ -73,12 +73,16 @@ class RunFolder:
             file.write(_exact(text))
 
     def make(self) -> None:
-        """Make the folder where it is not there. Raises OSError."""
+        """Make the folder where it is not there, or closed to its owner. Raises OSError."""
+        is_run = is_run_id(self.run_id)  # nothing else can be meant by that name
         if not self.exists():
             with contextlib.suppress(FileNotFoundError):
-                if is_run_id(self.run_id):  # nothing else can be meant by that name
+                if is_run:
                     os.unlink(self.path)
             os.makedirs(self.path, mode=0o700, exist_ok=True)
+        elif is_run and not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
+            with contextlib.suppress(OSError):  # who needs it open is told that it is not
+                os.chmod(self.path, 0o700)
 
     @contextlib.contextmanager
     def writing(self, name: str) -> Iterator[BinaryIO]:

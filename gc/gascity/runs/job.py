@@ -8,6 +8,7 @@ road for it.
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import time
 import traceback
@@ -236,7 +237,8 @@ class _Road:
 
     def _started(self, agent: ProcessId) -> None:
         self._info = replace(self._info, pid=agent.pid, pid_started=agent.started)
-        self._write(self._info)
+        with contextlib.suppress(OSError):  # the agent may be at the folder: it is written at last
+            self._write(self._info)
 
     def _write(self, info: RunInfo) -> None:
         self._folder.write_info(concealed(info, self._given.secrets))

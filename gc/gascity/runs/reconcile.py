@@ -43,6 +43,7 @@ def _settle(home: Home, run: OpenRun) -> None:
     folder = RunFolder(run.folder)
     if not run.folder or not folder.exists():
         return  # it was killed before there was a run
+    folder.make()
     found = folder.read_info()
     project, task = folder.belongs_to()  # an agent may have changed what the record says
     begun = RunInfo(folder.run_id, kind=JOB) if isinstance(found, Broken) else found

@@ -13,6 +13,7 @@ from gascity.runs.info import Status
 from gascity.runs.reconcile import settle
 from gascity.testing.eventually import eventually
 
+IS_TOLD = 'until grep -q "^pid: [0-9]" "$RUN_FOLDER/run-info.yaml"; do sleep 0.01; done'
 NAMES = (*FIVE, ".run-info.yaml.new", ".output.md.new")
 PIPE, FOLDER, NOWHERE = "mkfifo {}", "mkdir {}; touch {}/more", "ln -s /nowhere/at/all {}"
 KINDS = pytest.mark.parametrize("kind", [PIPE, FOLDER, NOWHERE], ids=["pipe", "folder", "link"])
@@ -25,7 +26,7 @@ def office(tmp_path: Path) -> Office:
 
 def _replaced(name: str, kind: str) -> str:
     path = f"$RUN_FOLDER/{name}"
-    return f"rm -f {path}; {kind.replace('{}', path)}"
+    return f"{IS_TOLD}; rm -f {path}; {kind.replace('{}', path)}"
 
 
 def _are_files(office: Office) -> bool:
@@ -64,8 +65,21 @@ def test_whatever_has_the_name_of_a_file_a_killed_run_is_settled(
 
 
 def test_a_file_in_the_place_of_the_folder_goes(office: Office) -> None:
-    is_told = 'until grep -q "^pid: [0-9]" "$RUN_FOLDER/run-info.yaml"; do sleep 0.01; done'
-    outcome = office.run(f'{is_told}; rm -r "$RUN_FOLDER"; echo x >"$RUN_FOLDER"; exit 3')
+    outcome = office.run(f'{IS_TOLD}; rm -r "$RUN_FOLDER"; echo x >"$RUN_FOLDER"; exit 3')
+
+    assert outcome.exit_code == 3
+    assert _are_files(office)
+
+
+def test_a_folder_that_is_never_left_alone_does_not_end_its_agent(office: Office) -> None:
+    script = 'for i in $(seq 300); do rm -rf "$RUN_FOLDER"; done; exit 3'
+
+    assert office.run(script).exit_code == 3
+    assert _are_files(office)
+
+
+def test_a_folder_that_was_closed_is_opened(office: Office) -> None:
+    outcome = office.run('chmod 000 "$RUN_FOLDER"; exit 3')
 
     assert outcome.exit_code == 3
     assert _are_files(office)
