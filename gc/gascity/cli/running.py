@@ -19,7 +19,7 @@ from gascity.cli.city import Here
 from gascity.cli.render import ago
 from gascity.runs import job
 from gascity.runs.context import Cancel
-from gascity.runs.folder import OUTPUT, STDERR, STDOUT, RunFolder
+from gascity.runs.folder import OUTPUT, STDERR, STDOUT, RunFolder, open_file
 from gascity.runs.places import find_home
 from gascity.runs.reconcile import settle
 from gascity.runs.waiting_line import standing
@@ -58,19 +58,25 @@ class Told:
         }
 
     def answer(self) -> None:
-        """Print the answer."""
-        sys.stdout.flush()
-        with contextlib.suppress(OSError), open(self.outcome.folder.file(OUTPUT), "rb") as output:
-            shutil.copyfileobj(output, sys.stdout.buffer)
-        sys.stdout.flush()
+        """Print the answer, until its reader has had enough.
+
+        Raises OSError when it cannot be read, or not all of it written.
+        """
+        with contextlib.suppress(BrokenPipeError):
+            sys.stdout.flush()
+            with open_file(self.outcome.folder.file(OUTPUT)) as output:
+                shutil.copyfileobj(output, sys.stdout.buffer)
+            sys.stdout.flush()
 
     def show(self) -> None:
         """Print the answer and, of one that failed, why and where to look."""
-        self.answer()
         info = self.outcome.info
-        if not self.outcome.is_done:
-            sys.stderr.write(f"error: run {info.run_id} failed: {info.end}\n")
-            sys.stderr.write(f"hint: `gc runs show {info.run_id}` tells more\n")
+        try:
+            self.answer()
+        finally:
+            if not self.outcome.is_done:
+                sys.stderr.write(f"error: run {info.run_id} failed: {info.end}\n")
+                sys.stderr.write(f"hint: `gc runs show {info.run_id}` tells more\n")
 
 
 def carry_out(here: Here, asked: Asked) -> Told:
@@ -94,7 +100,11 @@ def carry_out(here: Here, asked: Asked) -> Told:
 
 @contextlib.contextmanager
 def signals(end: Callable[[str], None]) -> Iterator[None]:
-    """Turn the signals that end a program into the end of its run, with a reason."""
+    """Turn the signals that end a program into the end of its run, with a reason.
+
+    What was begun deaf to Ctrl-C or to the end of its terminal (`nohup`, or `&` in a script) stays
+    so. SIGTERM is heard always: by it a run is stopped.
+    """
 
     def interrupt(_: int, __: FrameType | None) -> None:
         end(job.INTERRUPTED)
@@ -102,10 +112,11 @@ def signals(end: Callable[[str], None]) -> Iterator[None]:
     def stop(_: int, __: FrameType | None) -> None:
         end(STOPPED)
 
+    heard = {signal.SIGINT: interrupt, signal.SIGTERM: stop, signal.SIGHUP: stop}
     before = {
-        signal.SIGINT: signal.signal(signal.SIGINT, interrupt),
-        signal.SIGTERM: signal.signal(signal.SIGTERM, stop),
-        signal.SIGHUP: signal.signal(signal.SIGHUP, stop),
+        number: signal.signal(number, handler)
+        for number, handler in heard.items()
+        if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN
     }
     try:
         yield

@@ -41,6 +41,7 @@ _ASKING = (signals.SIGTERM, signals.SIGINT, signals.SIGHUP, signals.SIGQUIT)
 def main() -> None:
     """Serve one run."""
     signals.pthread_sigmask(signals.SIG_SETMASK, signals.valid_signals())
+    signals.signal(signals.SIGCHLD, signals.SIG_DFL)  # where it is ignored nobody can be waited for
     wanted = _request()
     if wanted is None:
         return

@@ -1,7 +1,7 @@
 """What a run says on the bus: that it began, and how it ended. Each is said once.
 
 The bodies are for people and agents: where the files lie and, of one that failed, the last that it
-complained of.
+complained of. That may hold a secret: it is told by the runner only, which knows what to conceal.
 """
 
 from __future__ import annotations
@@ -28,12 +28,10 @@ def post_start(bus: Bus, folder: RunFolder, info: RunInfo) -> None:
     _post(bus, START, info, "\n".join(lines))
 
 
-def post_end(
-    bus: Bus, folder: RunFolder, info: RunInfo, secrets: Sequence[str] | None = None
-) -> None:
-    """Say how a run ended, unless that was said. Raises GascityError.
+def post_end(bus: Bus, folder: RunFolder, info: RunInfo, secrets: Sequence[str] | None) -> None:
+    """Say how a run ended, unless that was said; `secrets` are None for who does not know them.
 
-    Where nobody knows its secrets, what it complained is not quoted: others read this.
+    Then what it complained is not quoted: others read this. Raises GascityError.
     """
     post_start(bus, folder, info)  # one that failed before it could be said
     is_done = info.status is Status.COMPLETED

@@ -157,3 +157,25 @@ def test_what_cannot_be_settled_now_waits(office: Office) -> None:
     os.rename(f"{office.home.journal}.away", office.home.journal)
     assert settle(office.home) == [folder.run_id]
     assert office.types() == ["RUN_START", "RUN_CRASH"]
+
+
+def test_what_a_killed_run_complained_of_is_not_told_to_all(office: Office) -> None:
+    folder = _left(office, "echo a secret >&2; touch ready; sleep 1000")
+    settle(office.home)
+    _, crash = office.messages()
+
+    assert folder.read("agent-stderr.txt") == "a secret\n"
+    assert "a secret" not in crash.message
+    assert folder.file("agent-stderr.txt") in crash.message
+
+
+def test_a_record_that_its_agent_changed_is_settled_where_it_lies(office: Office) -> None:
+    forged = (
+        'sed -i "s/^project_id: .*/project_id: \'$(seq -s . 200)\'/" "$RUN_FOLDER/run-info.yaml"'
+    )
+    is_told = 'until grep -q "^pid: [0-9]" "$RUN_FOLDER/run-info.yaml"; do sleep 0.01; done'
+    folder = _left(office, f"{is_told}; {forged}; touch ready; sleep 1000")
+
+    assert settle(office.home) == [folder.run_id]
+    assert office.infos()[0].project_id == "p"
+    assert [(entry.project, entry.task) for entry in office.messages()] == [("p", "t")] * 2

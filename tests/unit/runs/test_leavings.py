@@ -67,7 +67,9 @@ def test_a_stream_without_an_answer_is_the_answer_as_it_is(folder: RunFolder) ->
     assert _read(folder, OUTPUT) == b"plain words\n"
 
 
-def test_a_link_that_leads_nowhere_is_left_alone(folder: RunFolder, tmp_path: Path) -> None:
+def test_a_link_that_leads_nowhere_is_not_written_through(
+    folder: RunFolder, tmp_path: Path
+) -> None:
     _write(folder, STDOUT, b"secret")
     os.symlink(tmp_path / "elsewhere", folder.file(OUTPUT))
     complete(folder)
