@@ -127,11 +127,13 @@ def _write(target: int, data: bytes) -> int:
 def _give(target: int, data: bytes) -> bool:
     """Write all of it; False where it is not taken: nobody reads it, or there is no room."""
     rest = memoryview(data)
-    try:
-        while rest:
+    while rest:
+        try:
             rest = rest[os.write(target, rest) :]
-    except OSError:
-        return False
+        except BlockingIOError:  # another program made it one that never waits
+            select.select([], [target], [])
+        except OSError:
+            return False
     return True
 
 
