@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from gascity.core.observed import ProcessId
 from gascity.errors import GuardLost
-from gascity.runs.context import Cancel, RunContext
+from gascity.runs.context import GLANCE, Cancel, RunContext
 from gascity.runs.marked import RUN_MARK, end_marked
 from gascity.runs.refusals import refusal, refused
 from gascity.session import pids
@@ -262,7 +262,7 @@ def run(
         poll.register(guarded.fileno(), select.POLLIN)
         poll.register(cancel.fileno(), select.POLLIN)
         while (code := guarded.wait(0)) is None and not cancel.is_set():
-            poll.poll()
+            poll.poll(GLANCE * 1000)
         if code is None:
             guarded.stop(grace)
             code = guarded.wait(grace + PATIENCE)
