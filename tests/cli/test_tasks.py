@@ -206,6 +206,7 @@ def test_the_record_is_for_its_owner_and_has_no_secret(desk: Desk) -> None:
 
     path = desk.folder("work") / "task-info.yaml"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(desk.city.state.stat().st_mode) == 0o700
     assert "sesame" not in path.read_text("utf-8")
     resumed = desk.city.gc("task", "resume", "work")
     assert resumed.returncode == 2
