@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gascity.cli.city import Here, find_agent
+from gascity.cli.limit_now import LimitNow
 from gascity.config import classes
+from gascity.config.find import CITY_FILE
 from gascity.config.oneshots import built_in
 from gascity.core.model import City
 from gascity.core.naming import is_component
@@ -85,8 +87,11 @@ def line_of(city: City | None, home: Home) -> Line:
     """
     inner = os.environ.get("JRUN_ID", "")
     shares = bool(inner) and os.environ.get(MARK) == mark_of(home, inner)
-    places = 0 if city is None or shares else city.runs.max_concurrent
-    return Line(home.projects, places)
+    if city is None or shares:
+        return Line(home.projects, 0)
+    file = os.path.join(os.path.dirname(home.path), CITY_FILE)
+    places = city.runs.max_concurrent
+    return Line(home.projects, places, LimitNow(file, places))
 
 
 def _who(
