@@ -154,6 +154,25 @@ def test_a_run_inside_a_run_shares_its_place(narrow: Desk) -> None:
     assert (done.returncode, done.stdout) == (0, "inner\n")
 
 
+def test_runs_inside_a_wrapped_command_wait_for_a_place(narrow: Desk) -> None:
+    """A wrapped command has none that they could share."""
+    script = """echo x >>"$TEST_CITY/log"; mkdir "$TEST_CITY/alone" || exit 9
+        sleep 0.3; rmdir "$TEST_CITY/alone" """
+    (narrow.city.folder / "inner.sh").write_text(script, "utf-8")
+    begin = 'gc run -- sh "$TEST_CITY/inner.sh"'
+
+    done = narrow.city.gc("wrap", "--", "sh", "-c", f"{begin} & {begin}; code=$?; wait; exit $code")
+
+    assert (done.returncode, narrow.lines()) == (0, ["x", "x"])
+    assert {one["exit_code"] for one in narrow.runs("adhoc")} == {0}
+
+
+def test_a_wrapped_command_inside_a_run_shares_its_place(narrow: Desk) -> None:
+    done = narrow.start("outer", "gc wrap -- sh -c 'gc run -- echo inner'")
+
+    assert (done.returncode, done.stdout) == (0, "inner\n")
+
+
 def test_who_waits_hears_of_another_limit(narrow: Desk) -> None:
     narrow.detach("first", SLEEPS)
     narrow.wait_for("first", "running")
