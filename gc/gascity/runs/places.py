@@ -108,8 +108,8 @@ class Home:
 
         Raises GascityError when nothing can be written there.
         """
-        self.make()
         try:
+            os.makedirs(self.path, mode=0o700, exist_ok=True)
             while True:
                 os.makedirs(task.runs.path, mode=0o700, exist_ok=True)
                 folder = task.runs.of(new_run_id())
