@@ -7,11 +7,12 @@ import os
 import pty
 import select
 import signal
+import socket
 import struct
 import subprocess
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ from gascity.testing.eventually import eventually
 class Terminal:
     """A person's terminal, with `gc wrap` in it."""
 
-    def __init__(self, place: Place, *command: str) -> None:
+    def __init__(self, place: Place, *command: str, env: Mapping[str, str] | None = None) -> None:
         self.leader, self._follower = pty.openpty()
         self.resize(30, 100)
         self.before = termios.tcgetattr(self._follower)
@@ -34,7 +35,7 @@ class Terminal:
         self.process = subprocess.Popen(
             [GC, "wrap", "--task", "t", "--", *command],
             cwd=place.work,
-            env=place.env(),
+            env=place.env(env),
             stdin=self._follower,
             stdout=self._follower,
             stderr=self._follower,
@@ -60,6 +61,19 @@ class Terminal:
         code = self.process.wait(timeout=LIMIT)
         assert termios.tcgetattr(self._follower) == self.before
         return code
+
+    def paste(self, text: bytes) -> None:
+        """Type it as fast as it is taken; what is shown meanwhile is seen."""
+        os.set_blocking(self.leader, False)
+        deadline = time.monotonic() + LIMIT
+        while text:
+            assert time.monotonic() < deadline, len(text)
+            shown, taken, _ = select.select([self.leader], [self.leader], [], 0.1)
+            if shown:
+                self.seen += os.read(self.leader, 4096)
+            if taken:
+                text = text[os.write(self.leader, text[:1000]) :]
+        os.set_blocking(self.leader, True)
 
     def close(self) -> None:
         self.process.kill()
@@ -99,7 +113,7 @@ def test_a_terminal_is_passed_through_and_recorded(place: Place) -> None:
 
 def test_the_size_of_the_window_is_followed(place: Place) -> None:
     terminal = Terminal(
-        place, "sh", "-c", "trap 'stty size; exit 0' WINCH; echo up; cat & wait; wait"
+        place, "sh", "-c", "trap 'stty size; exit 0' WINCH; echo up; sleep 1000 & wait; wait"
     )
     terminal.shows(b"up")
     terminal.resize(41, 77)
@@ -126,6 +140,51 @@ def test_ctrl_c_and_ctrl_z_are_the_programs(place: Place) -> None:
 
     assert code == 0
     assert place.messages() == ["RUN_START", "RUN_STOP"]
+
+
+def test_a_paste_that_is_not_read_yet_holds_nothing_up(place: Place) -> None:
+    script = "stty -icanon -echo; echo up; seq 1 300000; head -c 200000 | wc -c; echo over"
+    terminal = Terminal(place, "sh", "-c", script)
+    terminal.shows(b"up")
+    terminal.paste(b"0123456789abcde\n" * 12_500)
+    terminal.shows(b"300000\r\n200000\r\nover")
+    code = terminal.ended()
+    terminal.close()
+
+    assert code == 0
+
+
+def test_a_terminal_that_is_closed_stops_it(place: Place) -> None:
+    terminal = Terminal(place, "sh", "-c", "echo up; sleep 1000")
+    terminal.shows(b"up")
+    os.close(terminal.leader)
+    terminal.leader = os.open(os.devnull, os.O_RDONLY)
+    terminal.process.send_signal(signal.SIGHUP)  # it is not the terminal of its session
+    code = terminal.process.wait(timeout=LIMIT)
+    terminal.close()
+
+    assert code == 143
+    assert yaml.safe_load((_folder(place) / "run-info.yaml").read_text())["end"] == "stopped"
+
+
+def test_a_program_that_cannot_be_run_is_told_on_the_terminal(place: Place) -> None:
+    terminal = Terminal(place, "no-such-program")
+    terminal.shows(b'exec: "no-such-program": executable file not found')
+    code = terminal.ended()
+    terminal.close()
+
+    assert code == 127
+
+
+def test_a_program_on_a_terminal_gets_variables_of_any_name(place: Place) -> None:
+    terminal = Terminal(place, "env", env={"a.dot": "kept", "BASH_FUNC_x%%": "() {  :; }"})
+    code = terminal.ended()
+    terminal.close()
+
+    assert code == 0
+    shown = (_folder(place) / STDOUT).read_bytes()
+    assert b"a.dot=kept\r\n" in shown
+    assert b"BASH_FUNC_x%%=() {  :; }\r\n" in shown
 
 
 @pytest.mark.parametrize(
@@ -159,6 +218,44 @@ def test_without_a_terminal_all_is_passed_byte_for_byte(place: Place) -> None:
     assert (_folder(place) / "output.md").read_bytes() == given
     assert (_folder(place) / STDERR).read_bytes() == b"no\xff"
     assert names(_folder(place)) == FIVE
+
+
+def test_a_program_hears_that_nobody_reads_it_any_more(place: Place) -> None:
+    process = place.popen("wrap", "--", "yes")
+    assert process.stdout is not None
+    assert process.stdout.read(2) == b"y\n"
+    process.stdout.close()
+    process.stdout = None
+
+    _, said = process.communicate(timeout=LIMIT)
+
+    assert (process.returncode, said) == (128 + signal.SIGPIPE, b"")
+    assert names(_folder(place)) == FIVE
+
+
+def test_the_input_is_a_socket(place: Place) -> None:
+    ours, its = socket.socketpair()
+    with ours, its:
+        process = place.popen("wrap", "--", "cat", stdin=its.fileno())
+        ours.sendall(b"hello")
+        ours.shutdown(socket.SHUT_WR)
+        out, _ = process.communicate(timeout=LIMIT)
+
+    assert (process.returncode, out) == (0, b"hello")
+
+
+def test_the_input_is_read_where_others_left_it(place: Place) -> None:
+    path = place.folder / "lines"
+    path.write_bytes(b"one\ntwo\nthree\n")
+    with path.open("rb", buffering=0) as file:
+        file.seek(4)
+        process = place.popen(
+            "wrap", "--", "sh", "-c", "read word; echo $word", stdin=file.fileno()
+        )
+        out, _ = process.communicate(timeout=LIMIT)
+
+        assert (process.returncode, out) == (0, b"two\n")
+        assert file.read() == b"three\n"
 
 
 def test_a_wrapped_command_is_told_who_it_is(place: Place) -> None:

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gascity.cli.city import Here, find_agent
+from gascity.cli.limit_now import LimitNow
 from gascity.config import classes
+from gascity.config.find import CITY_FILE
 from gascity.config.oneshots import built_in
 from gascity.core.model import City
 from gascity.core.naming import is_component
@@ -17,6 +19,8 @@ from gascity.errors import ConfigError, NotFound, UsageError
 from gascity.runs.backends import types
 from gascity.runs.conductor import address_of
 from gascity.runs.environment import MARK, withheld_of
+from gascity.runs.folder import RunFolder
+from gascity.runs.info import WRAP, Broken
 from gascity.runs.job import Job, mark_of
 from gascity.runs.places import Home
 from gascity.runs.waiting_line import Line
@@ -86,10 +90,23 @@ def line_of(city: City | None, home: Home) -> Line:
 
     Who is waited for inside a run shares the place of that run.
     """
+    if city is None or _has_place(home):
+        return Line(home.projects, 0)
+    file = os.path.join(os.path.dirname(home.path), CITY_FILE)
+    places = city.runs.max_concurrent
+    return Line(home.projects, places, LimitNow(file, places))
+
+
+def _has_place(home: Home) -> bool:
+    """Tell whether this process is inside a run of this home that has a place.
+
+    A wrapped command of a person has none; one inside a run may be what that waits for.
+    """
     inner = os.environ.get("JRUN_ID", "")
-    shares = bool(inner) and os.environ.get(MARK) == mark_of(home, inner)
-    places = 0 if city is None or shares else city.runs.max_concurrent
-    return Line(home.projects, places)
+    if not inner or os.environ.get(MARK) != mark_of(home, inner):
+        return False
+    info = RunFolder(os.environ.get("JRUN_RUN_FOLDER", "")).read_info()
+    return isinstance(info, Broken) or info.kind != WRAP or bool(info.parent_run_id)
 
 
 def _who(

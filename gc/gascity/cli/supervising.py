@@ -70,6 +70,7 @@ def start(here: Here, asked: Asked, wanted: TaskInfo, depends_on: list[str]) -> 
     made = job_of(city_of(here), home, asked)
     place = made.task
     others = [dependencies.place_of(home, name, place.project) for name in depends_on]
+    home.make()
     lock = desired.hold(place)
     secrets = secrets_in(os.environ, made.backend, made.own)
     words = (conceal(word, secrets) for word in asked.command)
@@ -110,10 +111,10 @@ def resume(here: Here, home: Home, place: TaskPlace) -> Order:
     with dependencies.deciding(home):
         others = [dependencies.place_of(home, name, place.project) for name in info.depends_on]
         dependencies.check(home, place, others)
+        gc_folder = os.path.dirname(os.path.abspath(sys.argv[0]))
+        order = Order(here, home, place, info.command, lock, gc_folder)
+        order.job()  # one that cannot begin stays as it is
         desired.change(place, _again)
-    gc_folder = os.path.dirname(os.path.abspath(sys.argv[0]))
-    order = Order(here, home, place, info.command, lock, gc_folder)
-    order.job()
     return order
 
 

@@ -129,6 +129,7 @@ def stop(context: typer.Context, name: TaskName) -> int:
         process = desired.read(place).process
         if process is not None and process != asked:
             pids.send(process.pid, process.started, signal.SIGTERM)
+            pids.send(process.pid, process.started, signal.SIGCONT)  # of one that sleeps by Ctrl-Z
             asked = process
         if time.monotonic() >= deadline:
             raise StopTimedOut(f"task {before.name} is still there after {PATIENCE:g} s")

@@ -1,7 +1,8 @@
 """An interactive command as a run: a person uses it as ever, and what it showed is kept.
 
 On a terminal the command has a terminal of its own, on which it is the session's leader. Without
-one its input is ours, and what it prints goes to its files and to our streams, byte for byte.
+one its input is ours, and what it prints goes to its files and to our streams, byte for byte. Where
+nobody reads our streams any more, it is told so as it would be without us.
 """
 
 from __future__ import annotations
@@ -18,9 +19,6 @@ from gascity.runs import guarded
 from gascity.runs.context import Cancel, RunContext, check
 from gascity.runs.environment import MARK
 from gascity.runs.terminal import raw, relay, same_size, tee
-
-# The leader of a session gets the first terminal that it opens for its own.
-_ON_TERMINAL = ("sh", "-c", 'exec "$@" <>"$0" >&0 2>&1')
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +42,9 @@ class Wrapped:
     def _on_terminal(self, context: RunContext, cancel: Cancel) -> int:
         inner, its = os.openpty()
         kept = _appending(context.stdout_path)
-        argv = (*_ON_TERMINAL, os.ttyname(its), *self.command)
         try:
             with raw(0), same_size(0, inner), _beside(lambda over: relay(0, 1, inner, kept, over)):
-                return self._run(argv, context, cancel, stdin="")
+                return self._run(context, cancel, its, its, its)
         finally:
             for descriptor in (inner, its, kept):
                 os.close(descriptor)
@@ -56,27 +53,26 @@ class Wrapped:
         out, its_out = os.pipe()
         err, its_err = os.pipe()
         kept_out, kept_err = _appending(context.stdout_path), _appending(context.stderr_path)
-        ours = f"/proc/{os.getpid()}/fd"
-        told = replace(context, stdout_path=f"{ours}/{its_out}", stderr_path=f"{ours}/{its_err}")
+        given = os.dup(0)
         lines = {out: (kept_out, 1), err: (kept_err, 2)}
         try:
             with _beside(lambda over: tee(lines, over)):
-                return self._run(self.command, told, cancel, stdin=f"{ours}/0")
+                return self._run(context, cancel, given, its_out, its_err)
         finally:
-            for descriptor in (out, its_out, err, its_err, kept_out, kept_err):
+            for descriptor in (out, its_out, err, its_err, kept_out, kept_err, given):
                 os.close(descriptor)
 
-    def _run(
-        self, argv: tuple[str, ...], context: RunContext, cancel: Cancel, *, stdin: str
-    ) -> int:
+    def _run(self, context: RunContext, cancel: Cancel, given: int, out: int, err: int) -> int:
+        """Run it with these descriptors, as a shell would: no file is opened anew."""
         return guarded.run(
-            argv,
-            context,
+            self.command,
+            replace(context, stdout_path=f"fd:{out}", stderr_path=f"fd:{err}"),
             cancel,
-            stdin_path=stdin,
+            stdin_path=f"fd:{given}",
             mark=context.environment.get(MARK, ""),
             environment=context.environment,
             started=self.started,
+            passed=tuple({given, out, err}),
         )
 
 
