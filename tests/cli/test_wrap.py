@@ -7,6 +7,7 @@ import os
 import pty
 import select
 import signal
+import socket
 import struct
 import subprocess
 import termios
@@ -159,6 +160,72 @@ def test_without_a_terminal_all_is_passed_byte_for_byte(place: Place) -> None:
     assert (_folder(place) / "output.md").read_bytes() == given
     assert (_folder(place) / STDERR).read_bytes() == b"no\xff"
     assert names(_folder(place)) == FIVE
+
+
+@pytest.mark.parametrize(("more", "told"), [("", 141), ("trap '' PIPE; ", 3)])
+def test_a_reader_that_leaves_ends_the_command_as_ever(place: Place, more: str, told: int) -> None:
+    script = f"{more}while echo yes; do :; done 2>/dev/null; exit 3"
+    reading, writing = os.pipe()
+    process = place.popen("wrap", "--", "sh", "-c", script, out=writing)
+    os.close(writing)
+    assert os.read(reading, 4) == b"yes\n"
+    os.close(reading)
+    _, err = process.communicate(timeout=LIMIT)
+
+    assert (process.returncode, err) == (told, b"")
+    assert place.messages() == ["RUN_START", "RUN_CRASH"]
+
+
+def test_a_full_disk_on_its_output_ends_the_command_and_no_more(place: Place) -> None:
+    with open("/dev/full", "wb") as full:
+        process = place.popen(
+            "wrap", "--", "sh", "-c", "while echo yes; do :; done", out=full.fileno()
+        )
+        _, err = process.communicate(timeout=LIMIT)
+
+    assert (process.returncode, err) == (141, b"")
+
+
+def test_what_cannot_be_kept_holds_nobody_up(place: Place) -> None:
+    wrap = [GC, "wrap", "--", "sh", "-c", "head -c 3000000 /dev/zero; echo end"]
+    done = subprocess.run(
+        ["bash", "-c", 'ulimit -f 1000; exec "$@"', "-", *wrap],  # in KiB: a disk that is full then
+        cwd=place.work,
+        env=place.env(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=LIMIT,
+        check=False,
+    )
+
+    assert len(done.stdout) == 3000004
+    assert b"warning: what it showed is not kept to its end: File too large\n" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert place.marks() == []
+
+
+def test_its_input_is_the_very_one_of_the_wrap(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("one\ntwo\nthree\n")
+    script = f"read first; {GC} wrap -- sh -c 'read second; echo got $second'; cat"
+    with open(tmp_path / "lines", "rb") as lines:
+        done = subprocess.run(
+            ["sh", "-c", script],
+            cwd=place.work,
+            env=place.env(),
+            stdin=lines,
+            capture_output=True,
+            timeout=LIMIT,
+            check=False,
+        )
+    ours, its = socket.socketpair()
+    with ours, its:
+        ours.sendall(b"hello\n")
+        ours.shutdown(socket.SHUT_WR)
+        process = place.popen("wrap", "--", "sh", "-c", "cat; ls /proc/self/fd", stdin=its.fileno())
+        out, err = process.communicate(timeout=LIMIT)
+
+    assert done.stdout == b"got two\nthree\n"
+    assert (process.returncode, out, err) == (0, b"hello\n0\n1\n2\n3\n", b"")  # 3 is of ls
 
 
 def test_a_wrapped_command_is_told_who_it_is(place: Place) -> None:

@@ -9,8 +9,9 @@ children, nothing is left.
 It has to be up in milliseconds, so it imports only what is cheap: `_signal` is `signal` without
 its enums; json, typing or subprocess would each cost more than all of this.
 
-    request   LENGTH, a line end, and so many bytes: cwd, stdin, stdout, stderr, grace, number of
-              arguments, the arguments, NAME=value of each variable, with a NUL between any two
+    request   LENGTH, a line end, and so many bytes: cwd, stdin (a path, or `fd:` and a number),
+              stdout, stderr, grace, number of arguments, the arguments, NAME=value of each
+              variable, with a NUL between any two
     command   stop SECONDS
     reports   started PID START      failed STAGE ERRNO      ended CODE [PID of a survivor]...
 """

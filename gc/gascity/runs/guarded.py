@@ -20,11 +20,12 @@ from collections.abc import Callable, Mapping, Sequence
 from gascity.core.observed import ProcessId
 from gascity.errors import GuardLost
 from gascity.runs.context import Cancel, RunContext
+from gascity.runs.launch import INHERITED
 from gascity.runs.marked import RUN_MARK, end_marked
 from gascity.runs.refusals import refusal, refused
 from gascity.session import pids
 
-__all__ = ["Guarded", "end_marked", "run"]
+__all__ = ["Guarded", "end_marked", "inherited", "run"]
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,15 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 # At the end of the path: nothing that is installed beside gascity may stand for a part of Python.
 _GUARD = "import sys; sys.path.append(sys.argv[1]); from gascity.runs.guard import main; main()"
 _PASSED_ON = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # without it some Pythons do not start
+
+
+def inherited(descriptor: int) -> str:
+    """Return what to give as `stdin`, so that the agent gets this very descriptor, above 2.
+
+    Opened anew by its name in /proc, a file would be read from its beginning, and a socket or
+    the pipe of another user cannot be.
+    """
+    return f"{INHERITED}{descriptor}"
 
 
 class Guarded:
@@ -169,7 +179,12 @@ class Guarded:
             cwd="/",
             env=env,
             start_new_session=True,
+            pass_fds=self._inherited(),
         )
+
+    def _inherited(self) -> tuple[int, ...]:
+        name, is_one, number = self._files["stdin"].partition(INHERITED)
+        return (int(number),) if is_one and not name else ()
 
     def _report(self, deadline: float | None) -> list[str] | None:
         """Return the next report; None when there is none yet; an empty one at the end of all."""

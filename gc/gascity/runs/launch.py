@@ -21,6 +21,7 @@ else:
 
 __all__ = ["Refused", "Wanted", "become_reaper", "prctl", "signals", "start"]
 
+INHERITED = "fd:"  # in the place of a path: a descriptor that the guard was born with
 LOOSEST = 0o022  # the umask of an agent forbids this and what that of the runner forbids
 _DEATHSIG = 1  # PR_SET_PDEATHSIG
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
@@ -110,6 +111,10 @@ def start(wanted: Wanted) -> int:
 
 def _open(stage: str, path: bytes, flags: int) -> int:
     try:
+        if path.startswith(INHERITED.encode()):
+            own = int(path[len(INHERITED) :])
+            os.set_inheritable(own, False)  # noqa: FBT003  the agent gets it as its input alone
+            return own
         return os.open(path, flags | os.O_NOCTTY, 0o600)
     except OSError as problem:
         raise Refused(stage, problem.errno or errno.EIO) from None
