@@ -34,12 +34,12 @@ def main() -> int:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:  # whoever reads our output has had enough of it
-        _stop_writing()
+        stop_writing()
         return code or Exit.OK
     except OSError as problem:
         what = f": {problem.filename}" if problem.filename else ""
         sys.stderr.write(f"error: {problem.strerror or problem}{what}\n")
-        _stop_writing()
+        stop_writing()
         return Exit.FAILED
 
 
@@ -53,7 +53,7 @@ def _have_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _stop_writing() -> None:
+def stop_writing() -> None:
     """Point the output at nothing: the interpreter would complain again when it flushes."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

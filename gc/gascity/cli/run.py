@@ -99,7 +99,7 @@ def run(
     limit was over, 130 when it was interrupted.
     """
     from gascity.cli.asked import Asked
-    from gascity.cli.running import carry_out
+    from gascity.cli.running import carry_out, printed
     from gascity.runs.job import code_of
     from gascity.runs.waiting_line import LeftLine
     from gascity.runs.watchdog import Limits
@@ -122,10 +122,9 @@ def run(
         sys.stderr.write(explain(problem))
         return code_of(problem.reason)
     if as_json:
-        sys.stdout.write(json.dumps(outcome.document(), indent=2) + "\n")
-        return outcome.exit_code
-    outcome.show()
-    return outcome.exit_code
+        text = json.dumps(outcome.document(), indent=2) + "\n"
+        return printed(lambda: sys.stdout.write(text), outcome.exit_code, outcome.folder)
+    return outcome.show()
 
 
 def limit(option: str, text: str) -> float | None:

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Self
 
+from gascity.cli.app import stop_writing
 from gascity.cli.asked import Asked, city_of, job_of, line_of
 from gascity.cli.city import Here
 from gascity.cli.render import ago
+from gascity.errors import Exit, GascityError, explain
 from gascity.runs import job
 from gascity.runs.context import Cancel
 from gascity.runs.folder import OUTPUT, STDERR, STDOUT, RunFolder
@@ -39,6 +41,11 @@ class Told:
         """What the command ends with."""
         return self.outcome.exit_code
 
+    @property
+    def folder(self) -> str:
+        """Where all about it is kept."""
+        return self.outcome.folder.path
+
     def document(self) -> dict[str, object]:
         """Return it as `--json` prints it."""
         info, folder = self.outcome.info, self.outcome.folder
@@ -58,19 +65,41 @@ class Told:
         }
 
     def answer(self) -> None:
-        """Print the answer."""
-        sys.stdout.flush()
-        with contextlib.suppress(OSError), open(self.outcome.folder.file(OUTPUT), "rb") as output:
+        """Print the answer. Raises OSError when that cannot be done."""
+        try:
+            output = open(self.outcome.folder.file(OUTPUT), "rb")  # noqa: SIM115  closed below
+        except OSError:
+            return  # somebody took it away
+        with output:
             shutil.copyfileobj(output, sys.stdout.buffer)
-        sys.stdout.flush()
 
-    def show(self) -> None:
-        """Print the answer and, of one that failed, why and where to look."""
-        self.answer()
+    def show(self) -> int:
+        """Print the answer and, of one that failed, why and where to look; return the exit code."""
+        code = printed(self.answer, self.exit_code, self.outcome.folder.file(OUTPUT))
         info = self.outcome.info
         if not self.outcome.is_done:
             sys.stderr.write(f"error: run {info.run_id} failed: {info.end}\n")
             sys.stderr.write(f"hint: `gc runs show {info.run_id}` tells more\n")
+        return code
+
+
+def printed(write: Callable[[], object], code: int, where: str) -> int:
+    """Print what became of some work that ended with `code`; return what to end with.
+
+    That is `code`, also when the reader left; 1 for work that went well and cannot be told of.
+    `where` is what a person finds it in then.
+    """
+    try:
+        write()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        stop_writing()
+    except OSError as problem:
+        stop_writing()
+        hint = f"it is in {where}"
+        sys.stderr.write(explain(GascityError(f"cannot print it: {problem.strerror}", hint=hint)))
+        return code or Exit.FAILED
+    return code
 
 
 def carry_out(here: Here, asked: Asked) -> Told:

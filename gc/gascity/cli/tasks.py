@@ -183,6 +183,7 @@ def resume(
 
 def _carry_out(order: Order, *, detach: bool, as_json: bool) -> int:
     from gascity.cli import supervising
+    from gascity.cli.running import printed
     from gascity.cli.task_actions import shown
 
     if detach:
@@ -194,8 +195,8 @@ def _carry_out(order: Order, *, detach: bool, as_json: bool) -> int:
         )
         return Exit.OK
     info, told = supervising.supervise(order, aloud=True)
+    code = info.exit_code or Exit.OK
     if as_json:
-        sys.stdout.write(json.dumps(shown(order.place, info), indent=2) + "\n")
-    elif told is not None:
-        told.answer()
-    return info.exit_code or Exit.OK
+        text = json.dumps(shown(order.place, info), indent=2) + "\n"
+        return printed(lambda: sys.stdout.write(text), code, order.place.path)
+    return code if told is None else printed(told.answer, code, told.folder)
