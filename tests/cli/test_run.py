@@ -325,34 +325,3 @@ def _drain(leader: int) -> bytes:
             break
     os.close(leader)
     return shown
-
-
-@pytest.mark.parametrize("words", [("run",), ("run", "--json"), ("task", "start", "--task", "t")])
-@pytest.mark.parametrize(("code", "told"), [(0, 1), (3, 3)])
-def test_an_answer_that_nobody_can_be_given_is_told(
-    place: Place, words: tuple[str, ...], code: int, told: int
-) -> None:
-    once = ("--max-restarts", "0") if words[0] == "task" else ()
-    command = (*words, *once, "--", "sh", "-c", f"seq 100000; exit {code}")
-    with open("/dev/full", "wb") as full:
-        process = place.popen(*command, out=full.fileno())
-        _, err = process.communicate(timeout=LIMIT)
-    (folder,) = place.folders()
-
-    assert process.returncode == told
-    assert b"error: cannot print it: No space left on device\nhint: it is in " in err
-    assert (folder / OUTPUT).stat().st_size > 100000
-
-
-@pytest.mark.parametrize("words", [("run",), ("run", "--json"), ("task", "start", "--task", "t")])
-def test_a_reader_that_left_changes_nothing(place: Place, words: tuple[str, ...]) -> None:
-    once = ("--max-restarts", "0") if words[0] == "task" else ()
-    reading, writing = os.pipe()
-    process = place.popen(*words, *once, "--", "sh", "-c", "seq 100000; exit 3", out=writing)
-    os.close(writing)
-    os.close(reading)
-    _, err = process.communicate(timeout=LIMIT)
-
-    assert process.returncode == 3
-    assert b"Traceback" not in err
-    assert b"cannot print" not in err

@@ -22,7 +22,9 @@ PROMPT_STDIN = "-"
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(context_settings={"allow_extra_args": True})(run)
+    app.command(
+        options_metavar="[OPTIONS] [-- COMMAND ...]", context_settings={"allow_extra_args": True}
+    )(run)
 
 
 def run(
@@ -112,7 +114,7 @@ def run(
         command=tuple(context.args),
         project=project,
         task=task,
-        prompt=prompt_given(prompt, prompt_file, needed=not context.args),
+        prompt=prompt_given(prompt, prompt_file, needed=not context.args, who=backend or agent),
         cwd=cwd,
         limits=limits,
     )
@@ -132,7 +134,7 @@ def limit(option: str, text: str) -> float | None:
     return seconds(option, text, least=0.1) if text else None
 
 
-def prompt_given(text: str | None, file: str, *, needed: bool) -> str:
+def prompt_given(text: str | None, file: str, *, needed: bool, who: str) -> str:
     """Return what is to be done. Raises UsageError when that is not said, or said twice."""
     if text is not None and file:
         raise UsageError("--prompt and --prompt-file both say what is to be done")
@@ -141,9 +143,10 @@ def prompt_given(text: str | None, file: str, *, needed: bool) -> str:
     if text == PROMPT_STDIN:
         return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
     if text is None and needed:
+        by = "" if who else ", with --backend NAME; or a command of your own after --"
         raise UsageError(
             "nobody says what is to be done",
-            hint="--prompt TEXT, --prompt - for the standard input, or --prompt-file FILE",
+            hint=f"--prompt TEXT, --prompt - for the standard input, or --prompt-file FILE{by}",
         )
     return text or ""
 

@@ -16,6 +16,7 @@ from typing import Self
 
 from gascity.cli.app import stop_writing
 from gascity.cli.asked import Asked, city_of, job_of, line_of
+from gascity.cli.cells import cut
 from gascity.cli.city import Here
 from gascity.cli.render import ago
 from gascity.errors import Exit, GascityError, explain
@@ -157,13 +158,12 @@ class Progress:
 
     def wait(self, before: int) -> None:
         """Say that it waits for a place."""
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r\033[K{self._who} {standing(before)}")
-            sys.stderr.flush()
+        if _can_redraw():
+            _redraw(f"{self._who} {standing(before)}")
 
     def begin(self, folder: RunFolder) -> None:
         """Say where it is recorded, and go on with how far it is."""
-        if sys.stderr.isatty():
+        if _can_redraw():
             self._thread = threading.Thread(target=self._show, args=[folder], daemon=True)
             self._thread.start()
 
@@ -177,11 +177,23 @@ class Progress:
         while not self._over.wait(_PACE):
             said = sum(_size(folder.file(name)) for name in (STDOUT, STDERR))
             passed = ago(time.monotonic() - self._began)
-            sys.stderr.write(f"\r\033[K{self._who}: {folder.run_id}, {passed}, {said} bytes")
-            sys.stderr.flush()
+            _redraw(f"{self._who}: {passed}, {said} bytes, {folder.run_id}")
         if said >= 0:
-            sys.stderr.write("\r\033[K")
-            sys.stderr.flush()
+            _redraw("")
+
+
+def _can_redraw() -> bool:
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _redraw(text: str) -> None:
+    """Replace the line of the terminal: one that is longer than it would leave its beginning."""
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except OSError:
+        columns = 80
+    sys.stderr.write(f"\r\033[K{cut(text, columns - 1, '...')}")
+    sys.stderr.flush()
 
 
 def _size(path: str) -> int:

@@ -31,7 +31,9 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         rich_markup_mode=None,
     )
-    group.command(context_settings={"allow_extra_args": True})(start)
+    group.command(
+        options_metavar="[OPTIONS] [-- COMMAND ...]", context_settings={"allow_extra_args": True}
+    )(start)
     group.command()(resume)
     task_actions.register(group)
     app.add_typer(group, name="task")
@@ -143,7 +145,7 @@ def start(
         command=tuple(context.args),
         project=project,
         task=task,
-        prompt=prompt_given(prompt, prompt_file, needed=not context.args),
+        prompt=prompt_given(prompt, prompt_file, needed=not context.args, who=backend or agent),
         cwd=cwd,
         limits=Limits(),
     )
@@ -185,6 +187,7 @@ def _carry_out(order: Order, *, detach: bool, as_json: bool) -> int:
     from gascity.cli import supervising
     from gascity.cli.running import printed
     from gascity.cli.task_actions import shown
+    from gascity.runs.task_info import TaskState
 
     if detach:
         info = supervising.detach(order)
@@ -199,4 +202,9 @@ def _carry_out(order: Order, *, detach: bool, as_json: bool) -> int:
     if as_json:
         text = json.dumps(shown(order.place, info), indent=2) + "\n"
         return printed(lambda: sys.stdout.write(text), code, order.place.path)
-    return code if told is None else printed(told.answer, code, told.folder)
+    if told is not None:
+        code = printed(told.answer, code, told.folder)
+    if info.state is TaskState.FAILED:
+        where = f"`gc runs show {info.last_run}` tells more, " if info.last_run else ""
+        sys.stderr.write(f"hint: {where}`gc task resume {info.task}` goes on\n")
+    return code

@@ -14,7 +14,9 @@ from gascity.errors import UsageError
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(context_settings={"allow_extra_args": True})(wrap)
+    app.command(
+        options_metavar="[OPTIONS] -- COMMAND ...", context_settings={"allow_extra_args": True}
+    )(wrap)
 
 
 def wrap(
