@@ -134,6 +134,39 @@ def test_the_runs_of_a_task_are_listed_by_its_name(place: Place) -> None:
     )
 
 
+def test_a_key_that_is_missing_is_told_by_its_name(place: Place) -> None:
+    done = place.gc("run", "--backend", "xai", "--prompt", "x")
+
+    assert done.returncode == 1
+    assert b"failed: api key is empty\nhint: it is looked for in XAI_API_KEY," in done.stderr
+
+
+def test_an_answer_ends_its_line_on_a_terminal(place: Place) -> None:
+    assert on_terminal(place, 80, "run", "--", "printf", "42") == "42\r\n"
+    assert on_terminal(place, 80, "run", "--", "echo", "42") == "42\r\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("gc run --backend ", "claude codex demo gemini perplexity xai"),
+        ("gc task start --backend x", "xai"),
+        ("gc runs ", "list show logs stop prune smith"),
+        ("gc runs s", "show stop smith"),
+        ("gc runs --j", "--json"),
+        ("gc task start --depends-on ", "hull town/hull"),
+    ],
+)
+def test_a_shell_completes_what_there_is(place: Place, line: str, told: str) -> None:
+    agent = '[[agents]]\nname = "smith"\nstart_command = "true"\n'
+    place.city(f'[workspace]\nname = "town"\n{agent}')
+    place.gc("task", "start", "--task", "hull", "--", "true")
+    env = {"_GC_COMPLETE": "complete_bash", "COMP_WORDS": line}
+    done = place.gc(env={**env, "COMP_CWORD": str(line.count(" "))})
+
+    assert done.stdout.decode().split() == told.split()
+
+
 def test_a_task_that_failed_says_why_and_what_to_do(place: Place) -> None:
     script = "echo the broom broke >&2; exit 3"
     words = ("task", "start", "--task", "t", "--max-restarts", "0", "--", "sh", "-c", script)

@@ -106,7 +106,7 @@ def _who(
                 f"agent {spec.name} is a plain command, which nobody can give a prompt",
                 hint='give it provider = "..."',
             )
-        return known[spec.backend], spec.work_dir, spec.env
+        return _able(known[spec.backend], known), spec.work_dir, spec.env
     name = asked.backend
     if not name:
         raise UsageError(
@@ -114,6 +114,22 @@ def _who(
         )
     found = known.get(name) or known.get(name.lower())
     if found is None and not classes.where(name):
-        there = ", ".join(sorted({*types(), *(one.name for one in known.values() if one.run)}))
+        there = ", ".join(able(known))
         raise UsageError(f"unknown agent type: {name}", hint=f"there are: {there}")
-    return found or OneShot(name), "", {}
+    return _able(found or OneShot(name), known), "", {}
+
+
+def able(known: Mapping[str, OneShot]) -> list[str]:
+    """Return the names of the backends that can do one piece of work, but for installed classes."""
+    return sorted({*types(), *(one.name for one in known.values() if one.run)})
+
+
+def _able(backend: OneShot, known: Mapping[str, OneShot]) -> OneShot:
+    name = backend.name
+    if backend.run is None and not classes.where(name):
+        there = ", ".join(able(known))
+        raise UsageError(
+            f'backend "{name}" has no command for one-shot runs',
+            hint=f"there are: {there}; [providers.{name}.run] gives it one",
+        )
+    return backend

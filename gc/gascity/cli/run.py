@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from gascity.cli.city import Here
-from gascity.cli.options import AsJson, complete_agents, complete_backends, not_empty, seconds
+from gascity.cli.options import AsJson, complete_agents, complete_oneshots, not_empty, seconds
 from gascity.errors import UsageError, explain
 
 PROMPT_STDIN = "-"
@@ -34,7 +34,7 @@ def run(
         typer.Option(
             metavar="BACKEND",
             callback=not_empty,
-            autocompletion=complete_backends,
+            autocompletion=complete_oneshots,
             help="Who does it: claude, codex, gemini, perplexity, xai, or one of the city's.",
             show_default=False,
         ),

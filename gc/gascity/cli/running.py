@@ -19,6 +19,7 @@ from gascity.cli.asked import Asked, city_of, job_of, line_of
 from gascity.cli.cells import cut
 from gascity.cli.city import Here
 from gascity.cli.render import ago
+from gascity.core.oneshot import OneShot
 from gascity.errors import Exit, GascityError, explain
 from gascity.runs import job
 from gascity.runs.context import Cancel
@@ -28,6 +29,7 @@ from gascity.runs.reconcile import settle
 from gascity.runs.waiting_line import standing
 
 STOPPED = "stopped"
+NO_KEY = "api key is empty"
 _PACE = 1.0  # seconds between two looks at how far it is
 
 
@@ -36,6 +38,7 @@ class Told:
     """What became of it, to be shown."""
 
     outcome: job.Outcome
+    backend: OneShot | None = None
 
     @property
     def exit_code(self) -> int:
@@ -73,6 +76,9 @@ class Told:
             return  # somebody took it away
         with output:
             shutil.copyfileobj(output, sys.stdout.buffer)
+            if sys.stdout.isatty() and output.tell():  # what comes next begins a line of its own
+                output.seek(-1, os.SEEK_END)
+                sys.stdout.buffer.write(b"" if output.read() == b"\n" else b"\n")
 
     def show(self) -> int:
         """Print the answer and, of one that failed, why and where to look; return the exit code."""
@@ -80,8 +86,15 @@ class Told:
         info = self.outcome.info
         if not self.outcome.is_done:
             sys.stderr.write(f"error: run {info.run_id} failed: {info.end}\n")
-            sys.stderr.write(f"hint: `gc runs show {info.run_id}` tells more\n")
+            sys.stderr.write(f"hint: {self._advice()}\n")
         return code
+
+    def _advice(self) -> str:
+        backend = self.backend
+        if backend is not None and backend.token_env and self.outcome.info.end == NO_KEY:
+            file = f"token_file of [providers.{backend.name}]"
+            return f"it is looked for in {backend.token_env[0]}, and in the {file} of the city"
+        return f"`gc runs show {self.outcome.info.run_id}` tells more"
 
 
 def printed(write: Callable[[], object], code: int, where: str) -> int:
@@ -119,7 +132,7 @@ def carry_out(here: Here, asked: Asked) -> Told:
         Progress(made.backend.name) as progress,
         line.place(cancel, progress.wait),
     ):
-        return Told(job.run(made, cancel, progress.begin))
+        return Told(job.run(made, cancel, progress.begin), made.backend)
 
 
 @contextlib.contextmanager

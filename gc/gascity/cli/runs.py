@@ -36,7 +36,17 @@ class ListByDefault(typer.core.TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  the framework's own
         """Put the word there that was left out."""
         known = {*self.commands, "-h", "--help"}
-        return super().parse_args(ctx, args if args and args[0] in known else ["list", *args])
+        is_whole = args[0] in known if args else ctx.resilient_parsing  # a shell completes it then
+        return super().parse_args(ctx, args if is_whole else ["list", *args])
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:  # noqa: ANN401  as above
+        """Offer the words of the group, and what may stand after the one that is left out."""
+        listing = self.commands["list"]
+        with listing.make_context("list", [], parent=ctx, resilient_parsing=True) as inner:
+            told = (listing if incomplete.startswith("-") else listing.params[0]).shell_complete(
+                inner, incomplete
+            )
+        return [*super().shell_complete(ctx, incomplete), *told]
 
 
 def register(app: typer.Typer) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gascity.cli.city import Here
-from gascity.cli.options import AsJson, complete_agents, complete_backends, not_empty, seconds
+from gascity.cli.options import AsJson, complete_agents, complete_oneshots, not_empty, seconds
 from gascity.cli.run import limit, prompt_given
 from gascity.errors import Exit
 
@@ -39,6 +39,13 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="task")
 
 
+def complete_tasks(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the names of tasks that begin so."""
+    from gascity.cli.task_actions import complete_tasks as complete
+
+    return complete(context, incomplete)
+
+
 def start(
     context: typer.Context,
     task: Annotated[str, typer.Option(callback=not_empty, help="Its name.", show_default=False)],
@@ -47,7 +54,7 @@ def start(
         typer.Option(
             metavar="BACKEND",
             callback=not_empty,
-            autocompletion=complete_backends,
+            autocompletion=complete_oneshots,
             help="Who does it: claude, codex, gemini, perplexity, xai, or one of the city's.",
             show_default=False,
         ),
@@ -113,7 +120,12 @@ def start(
     ] = "",
     depends_on: Annotated[
         list[str] | None,
-        typer.Option(metavar="TASK", help="A task that has to be done before.", show_default=False),
+        typer.Option(
+            metavar="TASK",
+            autocompletion=complete_tasks,
+            help="A task that has to be done before.",
+            show_default=False,
+        ),
     ] = None,
     detach: Detach = False,
     as_json: AsJson = False,
@@ -151,13 +163,6 @@ def start(
     )
     order = supervising.start(here, asked, wanted, depends_on or [])
     return _carry_out(order, detach=detach, as_json=as_json)
-
-
-def complete_tasks(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the names of tasks that begin so."""
-    from gascity.cli.task_actions import complete_tasks as complete
-
-    return complete(context, incomplete)
 
 
 def resume(
