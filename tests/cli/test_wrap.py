@@ -240,6 +240,20 @@ def test_a_wrapped_command_is_told_who_it_is(place: Place) -> None:
     assert "XAI_API_KEY" not in env
 
 
+@pytest.mark.parametrize("how", ["wrap", "run"])
+def test_a_tool_known_by_its_name_keeps_its_own_login(place: Place, how: str) -> None:
+    tool = place.work / "codex"
+    tool.write_text("#!/bin/sh\nenv\n")
+    tool.chmod(0o755)
+    tokens = {"OPENAI_API_KEY": "sk-own-123456", "XAI_API_KEY": "sk-other-123456"}
+    shown = place.gc(how, "--", "./codex", env=tokens).stdout.decode()
+    other = place.gc(how, "--", "env", env=tokens).stdout.decode()
+
+    assert "OPENAI_API_KEY=sk-own-123456" in shown
+    assert "XAI_API_KEY" not in shown
+    assert "API_KEY" not in other
+
+
 def test_nothing_to_wrap_is_told(place: Place) -> None:
     for words in (("wrap",), ("wrap", "--backend", "nobody", "--", "true")):
         done = place.gc(*words)

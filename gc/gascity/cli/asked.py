@@ -96,7 +96,7 @@ def _who(
     if sum(map(bool, (asked.backend, asked.agent, asked.command))) > 1:
         raise UsageError("--backend, --agent and a command of your own say who does it: give one")
     if asked.command:
-        return OneShot(COMMAND, RunCommand(asked.command, prompt=PromptBy.STDIN)), "", {}
+        return _own(asked.command, known), "", {}
     if asked.agent:
         if city is None:
             raise NotFound(f'there is no agent "{asked.agent}": there is no city here')
@@ -117,6 +117,18 @@ def _who(
         there = ", ".join(able(known))
         raise UsageError(f"unknown agent type: {name}", hint=f"there are: {there}")
     return _able(found or OneShot(name), known), "", {}
+
+
+def _own(command: tuple[str, ...], known: Mapping[str, OneShot]) -> OneShot:
+    """Return a command of the caller's as a backend; a tool known by its name keeps its login."""
+    tool = known.get(os.path.basename(command[0]), OneShot(COMMAND))
+    return OneShot(
+        COMMAND,
+        RunCommand(command, prompt=PromptBy.STDIN),
+        pass_env=tool.pass_env,
+        token_env=tool.token_env,
+        account_env=tool.account_env,
+    )
 
 
 def able(known: Mapping[str, OneShot]) -> list[str]:
