@@ -17,6 +17,7 @@ from tests.cli.place import LIMIT, Place
 
 from gascity.cli.render import fitting
 from gascity.runs.folder import OUTPUT
+from gascity.testing.eventually import eventually
 
 
 @pytest.fixture
@@ -179,3 +180,22 @@ def test_a_task_that_failed_says_why_and_what_to_do(place: Place) -> None:
         f"hint: `gc runs show {folder.name}` tells more, `gc task resume t` goes on",
     ]
     assert why in place.gc("task", "status").stdout.decode()
+
+
+def test_who_follows_a_silent_run_ends_with_the_reader(place: Place) -> None:
+    script = "echo begun; sleep 1000"
+    place.gc("task", "start", "--detach", "--task", "t", "--", "sh", "-c", script)
+    (folder,) = eventually(place.folders, within=LIMIT)
+    try:
+        reading, writing = os.pipe()
+        process = place.popen("runs", "logs", "-f", folder.name[:8], out=writing)
+        os.close(writing)
+        assert os.read(reading, 100) == b"begun\n"
+        place.run("true")  # another whose id begins so
+        assert process.poll() is None
+        os.close(reading)
+        _, err = process.communicate(timeout=LIMIT)
+    finally:
+        place.gc("task", "stop", "t")
+
+    assert (process.returncode, err) == (0, b"")

@@ -66,6 +66,7 @@ def logs(
     ] = False,
 ) -> int:
     """Print what a run said, byte for byte; of a session, its last screen."""
+    from gascity.cli.following import look_at_the_reader
     from gascity.runs.folder import LAST_SCREEN, STDERR, STDOUT
     from gascity.runs.info import SESSION
 
@@ -73,7 +74,8 @@ def logs(
     one = _known(here, run)
     is_session = one.info is not None and one.info.kind == SESSION
     name = LAST_SCREEN if is_session else STDERR if errors else STDOUT
-    while follow and not is_session and not one.folder.has(name) and _lives(here, run):
+    while follow and not is_session and not one.folder.has(name) and _lives(here, one):
+        look_at_the_reader()
         time.sleep(LOOK)  # it begins
     try:
         file = open(one.folder.file(name), "rb")  # noqa: SIM115  closed below
@@ -81,8 +83,9 @@ def logs(
         return Exit.OK  # it has not said anything
     with file:
         shutil.copyfileobj(file, sys.stdout.buffer)
-        while follow and not is_session and _lives(here, run):
+        while follow and not is_session and _lives(here, one):
             sys.stdout.flush()
+            look_at_the_reader()
             time.sleep(LOOK)  # nothing tells when another process writes to a file
             shutil.copyfileobj(file, sys.stdout.buffer)
         shutil.copyfileobj(file, sys.stdout.buffer)
@@ -160,5 +163,8 @@ def _known(here: Here, run: str) -> Known:
     return one
 
 
-def _lives(here: Here, run: str) -> bool:
-    return _known(here, run).state == "running"
+def _lives(here: Here, one: Known) -> bool:
+    from gascity.cli import records
+
+    (now,) = records.known(here, [one.folder])
+    return now.state == "running"
