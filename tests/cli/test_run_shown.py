@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -199,3 +200,26 @@ def test_who_follows_a_silent_run_ends_with_the_reader(place: Place) -> None:
         place.gc("task", "stop", "t")
 
     assert (process.returncode, err) == (0, b"")
+
+
+def test_a_task_goes_on_when_nobody_listens_any_more(place: Place) -> None:
+    reading, writing = os.pipe()
+    script = 'echo >>"$TASK_FOLDER/tries"; test $(wc -l <"$TASK_FOLDER/tries") = 3'
+    words = ("task", "start", "--task", "t", "--delay", "0s", "--", "sh", "-c", script)
+    process = place.popen(*words, err=writing)
+    os.close(writing)
+    os.close(reading)
+    process.communicate(timeout=LIMIT)
+    told = json.loads(place.gc("task", "status", "t", "--json").stdout)
+
+    assert (process.returncode, told["state"], told["attempts"]) == (0, "done", 3)
+
+
+def test_a_run_that_failed_tells_so_by_its_code_when_nobody_listens(place: Place) -> None:
+    reading, writing = os.pipe()
+    process = place.popen("run", "--", "sh", "-c", "exit 3", err=writing)
+    os.close(writing)
+    os.close(reading)
+    process.communicate(timeout=LIMIT)
+
+    assert process.returncode == 3

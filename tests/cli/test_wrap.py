@@ -63,9 +63,13 @@ class Terminal:
         return code
 
     def close(self) -> None:
+        os.close(self.leader)
+        self.release()
+
+    def release(self) -> None:
+        """Let go of all but the leader."""
         self.process.kill()
         self.process.wait()
-        os.close(self.leader)
         os.close(self._follower)
 
 
@@ -149,6 +153,18 @@ def test_a_stopped_wrap_gives_the_terminal_back(place: Place) -> None:
 
     assert code == 143
     assert place.living() == []
+
+
+def test_a_window_that_is_closed_ends_the_command_and_is_no_panic(place: Place) -> None:
+    terminal = Terminal(place, "sh", "-c", "echo up; sleep 1000")
+    terminal.shows(b"up")
+    os.close(terminal.leader)  # what a closed window does, and the signal that comes with it:
+    terminal.process.send_signal(signal.SIGHUP)
+    code = terminal.process.wait(timeout=LIMIT)
+    terminal.release()
+    record = yaml.safe_load((_folder(place) / "run-info.yaml").read_text())
+
+    assert (code, record["end"], record["exit_code"]) == (143, "stopped", 143)
 
 
 def test_without_a_terminal_all_is_passed_byte_for_byte(place: Place) -> None:

@@ -85,8 +85,7 @@ class Told:
         code = printed(self.answer, self.exit_code, self.outcome.folder.file(OUTPUT))
         info = self.outcome.info
         if not self.outcome.is_done:
-            sys.stderr.write(f"error: run {info.run_id} failed: {info.end}\n")
-            sys.stderr.write(f"hint: {self._advice()}\n")
+            say(f"error: run {info.run_id} failed: {info.end}\nhint: {self._advice()}")
         return code
 
     def _advice(self) -> str:
@@ -111,9 +110,18 @@ def printed(write: Callable[[], object], code: int, where: str) -> int:
     except OSError as problem:
         stop_writing()
         hint = f"it is in {where}"
-        sys.stderr.write(explain(GascityError(f"cannot print it: {problem.strerror}", hint=hint)))
+        say(explain(GascityError(f"cannot print it: {problem.strerror}", hint=hint)).rstrip())
         return code or Exit.FAILED
     return code
+
+
+def say(text: str) -> None:
+    """Write a line to standard error; nothing is over because nobody listens there any more."""
+    try:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+    except OSError:
+        stop_writing(sys.stderr)
 
 
 def carry_out(here: Here, asked: Asked) -> Told:
@@ -205,8 +213,9 @@ def _redraw(text: str) -> None:
         columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
     except OSError:
         columns = 80
-    sys.stderr.write(f"\r\033[K{cut(text, columns - 1, '...')}")
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):  # the window was closed, and the run has to be ended
+        sys.stderr.write(f"\r\033[K{cut(text, columns - 1, '...')}")
+        sys.stderr.flush()
 
 
 def _size(path: str) -> int:

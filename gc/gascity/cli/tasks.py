@@ -190,7 +190,7 @@ def resume(
 
 def _carry_out(order: Order, *, detach: bool, as_json: bool) -> int:
     from gascity.cli import supervising
-    from gascity.cli.running import printed
+    from gascity.cli.running import printed, say
     from gascity.cli.task_actions import shown
     from gascity.runs.task_info import TaskState
 
@@ -211,5 +211,5 @@ def _carry_out(order: Order, *, detach: bool, as_json: bool) -> int:
         code = printed(told.answer, code, told.folder)
     if info.state is TaskState.FAILED:
         where = f"`gc runs show {info.last_run}` tells more, " if info.last_run else ""
-        sys.stderr.write(f"hint: {where}`gc task resume {info.task}` goes on\n")
+        say(f"hint: {where}`gc task resume {info.task}` goes on")
     return code

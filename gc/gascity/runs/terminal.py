@@ -31,7 +31,8 @@ def raw(terminal: int) -> Iterator[None]:
         tty.setraw(terminal)
         yield
     finally:
-        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        with contextlib.suppress(termios.error):  # its window was closed
+            termios.tcsetattr(terminal, termios.TCSADRAIN, before)
 
 
 @contextlib.contextmanager

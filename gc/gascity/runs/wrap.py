@@ -104,4 +104,5 @@ def _let_go(*descriptors: int, kept: tuple[Kept, ...]) -> None:
         file.close()
         if file.problem is not None:
             why = file.problem.strerror
-            sys.stderr.write(f"warning: what it showed is not kept to its end: {why}\n")
+            with contextlib.suppress(OSError):
+                sys.stderr.write(f"warning: what it showed is not kept to its end: {why}\n")
