@@ -104,7 +104,7 @@ def test_a_terminal_is_passed_through_and_recorded(place: Place) -> None:
 
 def test_the_size_of_the_window_is_followed(place: Place) -> None:
     terminal = Terminal(
-        place, "sh", "-c", "trap 'stty size; exit 0' WINCH; echo up; cat & wait; wait"
+        place, "sh", "-c", "trap 'stty size; exit 0' WINCH; echo up; sleep 1000 & wait; wait"
     )
     terminal.shows(b"up")
     terminal.resize(41, 77)
