@@ -187,3 +187,14 @@ def test_a_link_to_a_journal_is_one(
 
     (found,) = documents(outside("bus", "read", "--json"))
     assert found["project"] == "town"
+
+
+@pytest.mark.parametrize("words", [("bus", "read"), ("bus", "follow"), ("events",)])
+def test_a_journal_that_cannot_be_seen_is_not_taken_for_empty(
+    city: City, words: tuple[str, ...]
+) -> None:
+    city.state.symlink_to(city.state)  # nobody can follow it, not even root
+    done = city.gc(*words)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Too many levels of symbolic links" in done.stderr

@@ -197,7 +197,7 @@ def test_the_turns_of_a_task_are_on_the_bus(desk: Desk) -> None:
     said = desk.city.ok("bus", "read", "--type", "INFO", "--task", "work")
     assert "task work: run 1 begins" in said
     assert "restart 1 of 1 comes in 0s" in said
-    assert "task work is failed: no restart is left" in said
+    assert "task work has failed: no restart is left" in said
 
 
 def test_the_record_is_for_its_owner_and_has_no_secret(desk: Desk) -> None:

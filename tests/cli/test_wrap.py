@@ -76,9 +76,13 @@ class Terminal:
         os.set_blocking(self.leader, True)
 
     def close(self) -> None:
+        os.close(self.leader)
+        self.release()
+
+    def release(self) -> None:
+        """Let go of all but the leader."""
         self.process.kill()
         self.process.wait()
-        os.close(self.leader)
         os.close(self._follower)
 
 
@@ -209,6 +213,18 @@ def test_a_stopped_wrap_gives_the_terminal_back(place: Place) -> None:
     assert place.living() == []
 
 
+def test_a_window_that_is_closed_ends_the_command_and_is_no_panic(place: Place) -> None:
+    terminal = Terminal(place, "sh", "-c", "echo up; sleep 1000")
+    terminal.shows(b"up")
+    os.close(terminal.leader)  # what a closed window does, and the signal that comes with it:
+    terminal.process.send_signal(signal.SIGHUP)
+    code = terminal.process.wait(timeout=LIMIT)
+    terminal.release()
+    record = yaml.safe_load((_folder(place) / "run-info.yaml").read_text())
+
+    assert (code, record["end"], record["exit_code"]) == (143, "stopped", 143)
+
+
 def test_without_a_terminal_all_is_passed_byte_for_byte(place: Place) -> None:
     given = bytes(range(256)) * 2000
     done = place.gc("wrap", "--", "sh", "-c", "cat; printf 'no\\377' >&2; exit 3", given=given)
@@ -258,6 +274,72 @@ def test_the_input_is_read_where_others_left_it(place: Place) -> None:
         assert file.read() == b"three\n"
 
 
+@pytest.mark.parametrize(("more", "told"), [("", 141), ("trap '' PIPE; ", 3)])
+def test_a_reader_that_leaves_ends_the_command_as_ever(place: Place, more: str, told: int) -> None:
+    script = f"{more}while echo yes; do :; done 2>/dev/null; exit 3"
+    reading, writing = os.pipe()
+    process = place.popen("wrap", "--", "sh", "-c", script, out=writing)
+    os.close(writing)
+    assert os.read(reading, 4) == b"yes\n"
+    os.close(reading)
+    _, err = process.communicate(timeout=LIMIT)
+
+    assert (process.returncode, err) == (told, b"")
+    assert place.messages() == ["RUN_START", "RUN_CRASH"]
+
+
+def test_a_full_disk_on_its_output_ends_the_command_and_no_more(place: Place) -> None:
+    with open("/dev/full", "wb") as full:
+        process = place.popen(
+            "wrap", "--", "sh", "-c", "while echo yes; do :; done", out=full.fileno()
+        )
+        _, err = process.communicate(timeout=LIMIT)
+
+    assert (process.returncode, err) == (141, b"")
+
+
+def test_what_cannot_be_kept_holds_nobody_up(place: Place) -> None:
+    wrap = [GC, "wrap", "--", "sh", "-c", "head -c 3000000 /dev/zero; echo end"]
+    done = subprocess.run(
+        ["bash", "-c", 'ulimit -f 1000; exec "$@"', "-", *wrap],  # in KiB: a disk that is full then
+        cwd=place.work,
+        env=place.env(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=LIMIT,
+        check=False,
+    )
+
+    assert len(done.stdout) == 3000004
+    assert b"warning: what it showed is not kept to its end: File too large\n" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert place.marks() == []
+
+
+def test_its_input_is_the_very_one_of_the_wrap(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("one\ntwo\nthree\n")
+    script = f"read first; {GC} wrap -- sh -c 'read second; echo got $second'; cat"
+    with open(tmp_path / "lines", "rb") as lines:
+        done = subprocess.run(
+            ["sh", "-c", script],
+            cwd=place.work,
+            env=place.env(),
+            stdin=lines,
+            capture_output=True,
+            timeout=LIMIT,
+            check=False,
+        )
+    ours, its = socket.socketpair()
+    with ours, its:
+        ours.sendall(b"hello\n")
+        ours.shutdown(socket.SHUT_WR)
+        process = place.popen("wrap", "--", "sh", "-c", "cat; ls /proc/self/fd", stdin=its.fileno())
+        out, err = process.communicate(timeout=LIMIT)
+
+    assert done.stdout == b"got two\nthree\n"
+    assert (process.returncode, out, err) == (0, b"hello\n0\n1\n2\n3\n", b"")  # 3 is of ls
+
+
 def test_a_wrapped_command_is_told_who_it_is(place: Place) -> None:
     tokens = {"OPENAI_API_KEY": "sk-own-123456", "XAI_API_KEY": "sk-other-123456"}
     words = ("wrap", "--backend", "codex", "--project", "p", "--", "env")
@@ -268,6 +350,20 @@ def test_a_wrapped_command_is_told_who_it_is(place: Place) -> None:
     assert env["RUN_FOLDER"] == str(_folder(place))
     assert env["OPENAI_API_KEY"] == "sk-own-123456"
     assert "XAI_API_KEY" not in env
+
+
+@pytest.mark.parametrize("how", ["wrap", "run"])
+def test_a_tool_known_by_its_name_keeps_its_own_login(place: Place, how: str) -> None:
+    tool = place.work / "codex"
+    tool.write_text("#!/bin/sh\nenv\n")
+    tool.chmod(0o755)
+    tokens = {"OPENAI_API_KEY": "sk-own-123456", "XAI_API_KEY": "sk-other-123456"}
+    shown = place.gc(how, "--", "./codex", env=tokens).stdout.decode()
+    other = place.gc(how, "--", "env", env=tokens).stdout.decode()
+
+    assert "OPENAI_API_KEY=sk-own-123456" in shown
+    assert "XAI_API_KEY" not in shown
+    assert "API_KEY" not in other
 
 
 def test_nothing_to_wrap_is_told(place: Place) -> None:

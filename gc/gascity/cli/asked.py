@@ -116,7 +116,7 @@ def _who(
     if sum(map(bool, (asked.backend, asked.agent, asked.command))) > 1:
         raise UsageError("--backend, --agent and a command of your own say who does it: give one")
     if asked.command:
-        return OneShot(COMMAND, RunCommand(asked.command, prompt=PromptBy.STDIN)), "", {}
+        return _own(asked.command, known), "", {}
     if asked.agent:
         if city is None:
             raise NotFound(f'there is no agent "{asked.agent}": there is no city here')
@@ -126,7 +126,7 @@ def _who(
                 f"agent {spec.name} is a plain command, which nobody can give a prompt",
                 hint='give it provider = "..."',
             )
-        return known[spec.backend], spec.work_dir, spec.env
+        return _able(known[spec.backend], known), spec.work_dir, spec.env
     name = asked.backend
     if not name:
         raise UsageError(
@@ -134,6 +134,34 @@ def _who(
         )
     found = known.get(name) or known.get(name.lower())
     if found is None and not classes.where(name):
-        there = ", ".join(sorted({*types(), *(one.name for one in known.values() if one.run)}))
+        there = ", ".join(able(known))
         raise UsageError(f"unknown agent type: {name}", hint=f"there are: {there}")
-    return found or OneShot(name), "", {}
+    return _able(found or OneShot(name), known), "", {}
+
+
+def _own(command: tuple[str, ...], known: Mapping[str, OneShot]) -> OneShot:
+    """Return a command of the caller's as a backend; a tool known by its name keeps its login."""
+    tool = known.get(os.path.basename(command[0]), OneShot(COMMAND))
+    return OneShot(
+        COMMAND,
+        RunCommand(command, prompt=PromptBy.STDIN),
+        pass_env=tool.pass_env,
+        token_env=tool.token_env,
+        account_env=tool.account_env,
+    )
+
+
+def able(known: Mapping[str, OneShot]) -> list[str]:
+    """Return the names of the backends that can do one piece of work, but for installed classes."""
+    return sorted({*types(), *(one.name for one in known.values() if one.run)})
+
+
+def _able(backend: OneShot, known: Mapping[str, OneShot]) -> OneShot:
+    name = backend.name
+    if backend.run is None and not classes.where(name):
+        there = ", ".join(able(known))
+        raise UsageError(
+            f'backend "{name}" has no command for one-shot runs',
+            hint=f"there are: {there}; [providers.{name}.run] gives it one",
+        )
+    return backend

@@ -116,7 +116,7 @@ class Follower:
             journal: Journal | None = None
             file = 0
             for _ in changes(os.path.dirname(self._path), threading.Event()):
-                _look_at_the_reader()
+                look_at_the_reader()
                 there = _identity(self._path)
                 if there != file:
                     stack.close()
@@ -199,7 +199,8 @@ def _mind_the_reader(poll: select.poll) -> None:
         poll.register(sys.stdout.fileno(), 0)
 
 
-def _look_at_the_reader() -> None:
+def look_at_the_reader() -> None:
+    """Raise BrokenPipeError when whoever reads our output is gone."""
     poll = select.poll()
     _mind_the_reader(poll)
     if poll.poll(0):

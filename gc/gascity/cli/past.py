@@ -24,8 +24,13 @@ Show = Callable[[Mapping[str, object]], None]
 
 @contextlib.contextmanager
 def opened(path: str) -> Iterator[EventLog | None]:
-    """Yield what a journal holds; None where there is none yet."""
-    if not os.path.exists(path):
+    """Yield what a journal holds; None where there is none yet.
+
+    Raises OSError when nobody may know that: what cannot be seen is not taken for empty.
+    """
+    try:
+        os.stat(path)
+    except FileNotFoundError:
         yield None
         return
     from gascity.journal.store import Journal

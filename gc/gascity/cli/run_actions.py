@@ -66,6 +66,7 @@ def logs(
     ] = False,
 ) -> int:
     """Print what a run said, byte for byte; of a session, its last screen."""
+    from gascity.cli.following import look_at_the_reader
     from gascity.cli.records import lives
     from gascity.runs import tail
     from gascity.runs.folder import LAST_SCREEN, STDERR, STDOUT, open_file
@@ -80,6 +81,7 @@ def logs(
             sys.stdout.buffer.write(piece)
             if not piece:
                 sys.stdout.flush()
+                look_at_the_reader()
         return Exit.OK
     with (
         contextlib.suppress(FileNotFoundError),  # it has not said anything

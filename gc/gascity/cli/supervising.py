@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from gascity.cli.asked import Asked, city_of, job_of, line_of
 from gascity.cli.city import Here
-from gascity.cli.running import Told, signals
+from gascity.cli.running import Told, say, signals
 from gascity.core.fingerprint import conceal
 from gascity.errors import GascityError, UsageError
 from gascity.runs import dependencies, desired
@@ -140,7 +140,7 @@ def supervise(order: Order, *, aloud: bool) -> tuple[TaskInfo, Told | None]:
     with signals(stops.set):
         settle(order.home)
         line = line_of(city_of(order.here), order.home)
-        driven = Supervisor(order.job(), line, stops, _say if aloud else lambda _: None)
+        driven = Supervisor(order.job(), line, stops, say if aloud else lambda _: None)
         info = driven.supervise()
     return info, None if driven.outcome is None else Told(driven.outcome)
 
@@ -205,8 +205,3 @@ def _environment(order: Order) -> dict[str, str]:
     env = {key: value for key, value in os.environ.items() if key not in (MARK, SESSION_MARK)}
     own = f"{order.home.path}:task:{dependencies.whole(order.place)}"
     return {**env, MARK: own} if MARK in os.environ else env
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()

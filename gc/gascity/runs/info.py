@@ -54,7 +54,8 @@ class RunInfo:
     crash and whether somebody wanted it. `pid_started` makes the pid certain, `ready` is "yes", or
     "timeout" when its prompt was never seen. `restarts` counts those of its agent after crashes.
     The run before it is `previous_run_id`; the one that an agent started it from, its parent.
-    `exit_code` is 128 and the signal for a program that a signal ended.
+    `exit_code` is 128 and the signal for a program that a signal ended. `format` is the form in
+    which one-shot work prints its answer.
     """
 
     run_id: str
@@ -86,6 +87,7 @@ class RunInfo:
     task_id: str = ""
     parent_run_id: str = ""
     command: str = ""
+    format: str = ""
 
     @property
     def is_over(self) -> bool:

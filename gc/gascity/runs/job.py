@@ -143,6 +143,7 @@ class _Road:
             task_id=job.task.name,
             parent_run_id=job.parent,
             command="" if command is None else shlex.join([*command.command, *command.args]),
+            format=str(job.format),
         )
 
     def go(self, begun: Begun) -> Outcome:

@@ -10,6 +10,7 @@ import contextlib
 import time
 from dataclasses import replace
 
+from gascity.core.oneshot import Format
 from gascity.errors import GascityError
 from gascity.journal.bus import Bus
 from gascity.runs import messages
@@ -48,7 +49,8 @@ def _settle(home: Home, run: OpenRun) -> None:
     project, task = folder.belongs_to()  # an agent may have changed what the record says
     begun = RunInfo(folder.run_id, kind=JOB) if isinstance(found, Broken) else found
     info = replace(begun, project_id=project, task_id=task)
-    complete(folder)
+    forms = {str(form): form for form in Format}
+    complete(folder, forms.get(info.format, Format.TEXT))
     folder.tidy()
     if not info.is_over:
         info = _ended(info)

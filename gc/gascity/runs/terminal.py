@@ -30,7 +30,7 @@ def raw(terminal: int) -> Iterator[None]:
         tty.setraw(terminal)
         yield
     finally:
-        with contextlib.suppress(termios.error):  # it was closed
+        with contextlib.suppress(termios.error):  # its window was closed
             termios.tcsetattr(terminal, termios.TCSADRAIN, before)
 
 
@@ -51,11 +51,35 @@ def same_size(outer: int, inner: int) -> Iterator[None]:
         signal.signal(signal.SIGWINCH, before)
 
 
-def relay(keys: int, screen: int, inner: int, kept: int, over: int) -> None:
+class Kept:
+    """A file that is added to until that fails: who uses the program goes on with it all the same.
+
+    `problem` says why it is not whole, if it is not.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self.problem: OSError | None = None
+
+    def add(self, data: bytes) -> None:
+        """Add something, if all before it could be added."""
+        if self.problem is None:
+            try:
+                _put(self._descriptor, data)
+            except OSError as problem:
+                self.problem = problem
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._descriptor)
+
+
+def relay(keys: int, screen: int, inner: int, kept: Kept, over: int) -> None:
     """Pass keys in and what is shown out, and keep that, until the program has ended.
 
     `over` is readable then. What it showed last is still passed on. A program that does not read
-    its keys is not waited for: it may be waiting for us to take what it shows.
+    its keys is not waited for: it may be waiting for us to take what it shows. When the screen is
+    gone the program is not held up: what it shows is kept.
     """
     os.set_blocking(inner, False)
     typed, ended, there = b"", False, True
@@ -75,15 +99,15 @@ def relay(keys: int, screen: int, inner: int, kept: int, over: int) -> None:
             shown = _read(inner)
             if shown == b"":
                 return
-            for target in (screen, kept):
-                _give(target, shown or b"")
+            kept.add(shown or b"")
+            _give(screen, shown or b"")
         elif ended:
             return
         ended = ended or over in ready
 
 
-def tee(lines: Mapping[int, tuple[int, int]], over: int) -> None:
-    """Pass on what comes, each to where it is kept and shown, until the program has ended.
+def tee(lines: Mapping[int, tuple[int, Kept]], over: int) -> None:
+    """Pass on what comes, each to where it is shown and kept, until the program has ended.
 
     What it said last is still passed on. Where nobody takes what is shown, the program's end of the
     line is closed, so that it hears of that.
@@ -95,9 +119,9 @@ def tee(lines: Mapping[int, tuple[int, int]], over: int) -> None:
     while True:
         ready = [descriptor for descriptor, _ in poll.poll(0 if ended else None)]
         for source in lines.keys() & set(ready):
-            kept, shown = lines[source]
+            shown, kept = lines[source]
             data = _read(source) or b""
-            _give(kept, data)
+            kept.add(data)
             if not _give(shown, data):
                 poll.unregister(source)
                 _close_line(source)
@@ -126,15 +150,21 @@ def _write(target: int, data: bytes) -> int:
 
 def _give(target: int, data: bytes) -> bool:
     """Write all of it; False where it is not taken: nobody reads it, or there is no room."""
+    try:
+        _put(target, data)
+    except OSError:
+        return False
+    return True
+
+
+def _put(target: int, data: bytes) -> None:
+    """Write all of it, also to what another program made one that never waits. Raises OSError."""
     rest = memoryview(data)
     while rest:
         try:
             rest = rest[os.write(target, rest) :]
-        except BlockingIOError:  # another program made it one that never waits
+        except BlockingIOError:
             select.select([], [target], [])
-        except OSError:
-            return False
-    return True
 
 
 def _close_line(source: int) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 from tests.integration.runs.office import FIVE, Office
 
+from gascity.core.oneshot import Format, OneShot, RunCommand
 from gascity.runs.folder import RunFolder
 from gascity.runs.info import RunInfo, Status
 from gascity.runs.job import mark_of
@@ -58,6 +60,19 @@ def test_what_a_killed_run_complained_is_not_quoted_for_its_secrets_are_not_know
     assert "sk-secret" in folder.read("agent-stderr.txt")
     assert not [entry for entry in office.messages() if "sk-secret" in entry.message]
     assert folder.file("agent-stderr.txt") in office.messages()[-1].message
+
+
+def test_the_answer_of_a_killed_run_is_found_in_what_it_printed(office: Office) -> None:
+    said = """{"type":"result","subtype":"success","is_error":false,"result":"so it is"}"""
+    command = RunCommand(("sh", "-c", f"echo '{said}'"), format=Format.CLAUDE)
+    done = office.run("true", backend=OneShot("mine", command), known={})
+    folder, info = done.folder, done.info
+    Path(folder.file("output.md")).unlink()
+    folder.write_info(replace(info, status=Status.RUNNING))
+    office.forge(folder.run_id, folder=folder.path)
+
+    assert settle(office.home) == [folder.run_id]
+    assert folder.read("output.md").strip() == "so it is"
 
 
 def test_both_killed_leaves_nothing_that_runs(office: Office) -> None:
