@@ -24,7 +24,9 @@ def test_an_answer_that_cannot_be_written_is_a_failure(place: Place, size: int) 
         process = place.popen("run", "--", "sh", "-c", script, out=full.fileno())
     _, err = process.communicate(timeout=LIMIT)
 
-    assert (process.returncode, err) == (1, b"error: No space left on device\n")
+    told, hint = err.splitlines()
+    assert (process.returncode, told) == (1, b"error: cannot print it: No space left on device")
+    assert hint.endswith(b"/output.md")
 
 
 @pytest.mark.parametrize("code", [0, 3])
