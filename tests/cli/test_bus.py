@@ -80,6 +80,21 @@ def test_standard_input_is_kept_as_it_is(
     ]
 
 
+@pytest.mark.parametrize("words", [("bus", "read"), ("events",)])
+def test_nothing_that_is_shown_moves_a_terminal(
+    inside: Inside, city: City, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    here = ("-C", str(city.folder))
+    body = "\x1b]0;mine\x07 \x9b2J \x7f \u202emirrored\u2028 ok\r"
+    speak(monkeypatch, body.encode())
+    inside(*here, "bus", "post", "-")
+
+    for more in ((), ("--json",)):
+        shown = inside(*here, *words, *more).stdout
+        assert [each for each in shown if not each.isprintable() and each != "\n"] == []
+    assert [*body] == [*json.loads(shown).get("body", json.loads(shown).get("message"))]
+
+
 def test_what_is_no_utf8_is_written_out(city: City) -> None:
     for words, data in (([b"-"], b"caf\xe9\n"), ([b"caf\xe9\n"], b"")):
         subprocess.run(

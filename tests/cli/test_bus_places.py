@@ -58,6 +58,29 @@ def test_an_agent_of_a_city_speaks_on_its_bus_wherever_it_works(
     assert shown.endswith("  rigs/smith  INFO: hello\n")
 
 
+def test_an_agent_speaks_to_its_city_also_while_the_file_of_that_is_gone(
+    outside: Inside, city: City, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GC_CITY_PATH", str(city.folder))
+    outside("bus", "post", "hello")
+    (city.folder / "city.toml").unlink()
+    (city.folder.parent / "city.toml").write_text("")  # another one above it
+
+    assert outside("bus", "post", "still here").stdout == "2\n"
+    assert not list(Path("state").glob("*"))
+
+
+def test_an_agent_whose_city_is_not_here_is_told_so(
+    outside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GC_CITY_PATH", str(tmp_path / "nowhere"))
+    done = outside("bus", "post", "hello")
+
+    assert done.returncode == 4
+    assert "GC_CITY_PATH names" in done.stderr
+    assert not list(Path("state").glob("*"))
+
+
 def test_without_a_city_there_is_a_bus_of_the_user(outside: Inside, tmp_path: Path) -> None:
     assert outside("bus", "read").stdout == "no messages yet\n"
     assert not (tmp_path / "state").exists()
@@ -164,3 +187,14 @@ def test_a_link_to_a_journal_is_one(
 
     (found,) = documents(outside("bus", "read", "--json"))
     assert found["project"] == "town"
+
+
+@pytest.mark.parametrize("words", [("bus", "read"), ("bus", "follow"), ("events",)])
+def test_a_journal_that_cannot_be_seen_is_not_taken_for_empty(
+    city: City, words: tuple[str, ...]
+) -> None:
+    city.state.symlink_to(city.state)  # nobody can follow it, not even root
+    done = city.gc(*words)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Too many levels of symbolic links" in done.stderr

@@ -110,6 +110,27 @@ def test_what_went_before_it_was_read_is_told(city: City) -> None:
     assert ear.complaints == [WAITING, "events 3 to 5 are no longer kept\n"]
 
 
+def test_a_journal_in_the_place_of_another_is_shown_from_its_beginning(city: City) -> None:
+    """Also where it has come as far as the one that was moved away."""
+    post(city, "a")
+    ear = follower(city)
+    eventually(ear.waits, within=LIMIT)
+    post(city, "b")
+    eventually(lambda: bodies(ear) == ["a", "b"], within=LIMIT)
+    ear.process.send_signal(signal.SIGSTOP)
+    for file in city.state.glob("city.db*"):
+        file.rename(city.folder / f"old-{file.name}")
+    post(city, *"cdefg")
+    ear.process.send_signal(signal.SIGCONT)
+
+    eventually(lambda: bodies(ear) == [*"abcdefg"], within=LIMIT)
+    assert ear.end() == 130
+    assert ear.complaints == [
+        WAITING,
+        "this is another journal: its events are shown from the first on\n",
+    ]
+
+
 @pytest.mark.parametrize("runs", [True, False], ids=["controller", "alone"])
 def test_events_that_are_not_for_it_are_not_shown(city: City, runs: bool) -> None:
     write(city, 5)

@@ -45,6 +45,7 @@ def tiny(tmp_path: Path) -> Iterator[Path]:
         ((*ASK, "--"), NOBODY),
         ((*ASK, "--backend", "claude", *TRUE), "say who does it: give one"),
         ((*ASK, "--backend", "nobody"), "unknown agent type: nobody"),
+        ((*ASK, "--backend", "amp"), 'backend "amp" has no command for one-shot runs'),
         (("--backend", ""), "--backend is empty"),
         (("--backend", "claude"), "nobody says what is to be done"),
         ((*ASK, "--prompt-file", "f", *TRUE), "both say what is to be done"),

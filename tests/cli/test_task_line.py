@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import threading
 
@@ -151,6 +152,54 @@ def test_a_run_inside_a_run_shares_its_place(narrow: Desk) -> None:
     done = narrow.start("outer", "gc run -- sh -c 'echo inner'")
 
     assert (done.returncode, done.stdout) == (0, "inner\n")
+
+
+def test_runs_inside_a_wrapped_command_wait_for_a_place(narrow: Desk) -> None:
+    """A wrapped command has none that they could share."""
+    script = """echo x >>"$TEST_CITY/log"; mkdir "$TEST_CITY/alone" || exit 9
+        sleep 0.3; rmdir "$TEST_CITY/alone" """
+    (narrow.city.folder / "inner.sh").write_text(script, "utf-8")
+    begin = 'gc run -- sh "$TEST_CITY/inner.sh"'
+
+    done = narrow.city.gc("wrap", "--", "sh", "-c", f"{begin} & {begin}; code=$?; wait; exit $code")
+
+    assert (done.returncode, narrow.lines()) == (0, ["x", "x"])
+    assert {one["exit_code"] for one in narrow.runs("adhoc")} == {0}
+
+
+def test_a_wrapped_command_inside_a_run_shares_its_place(narrow: Desk) -> None:
+    done = narrow.start("outer", "gc wrap -- sh -c 'gc run -- echo inner'")
+
+    assert (done.returncode, done.stdout) == (0, "inner\n")
+
+
+def test_who_waits_hears_of_another_limit(narrow: Desk) -> None:
+    narrow.detach("first", SLEEPS)
+    narrow.wait_for("first", "running")
+    narrow.detach("second", SLEEPS)
+    narrow.wait_for("second", "queued")
+    narrow.detach("third", SLEEPS)
+    narrow.wait_for("third", "queued")
+
+    narrow.city.write(HEAD + "[runs]\nmax_concurrent = 'a mistake'\n")
+    narrow.city.write(HEAD + "[runs]\nmax_concurrent = 2\n")
+
+    narrow.wait_for("second", "running")
+    eventually(lambda: narrow.info("third")["why"] == "stands in line, as number 1")
+    for name in ("third", "second", "first"):
+        assert narrow.city.gc("task", "stop", name).returncode == 0
+
+
+def test_a_line_that_somebody_threw_away_breaks_nobody(narrow: Desk) -> None:
+    narrow.detach("first", SLEEPS)
+    narrow.wait_for("first", "running")
+    narrow.detach("second", "exit 0")
+    narrow.wait_for("second", "queued")
+
+    shutil.rmtree(narrow.city.state / "projects" / ".line")
+
+    narrow.wait_for("second", "done")
+    assert narrow.city.gc("task", "stop", "first").returncode == 0
 
 
 def test_many_at_once_are_never_more_than_the_places(tmp_path: object) -> None:

@@ -94,6 +94,40 @@ def test_a_task_that_is_done_does_not_run(desk: Desk) -> None:
     assert "does not run: it is done" in done.stderr
 
 
+def test_a_supervisor_that_sleeps_by_ctrl_z_is_stopped(desk: Desk) -> None:
+    process = desk.city.popen(*desk.words("work", SLEEPS))
+    desk.wait_for_lines(1)
+    process.send_signal(signal.SIGSTOP)
+
+    done = desk.city.gc("task", "stop", "work")
+
+    assert (done.returncode, done.stdout) == (0, "task work is stopped: somebody stopped it\n")
+    assert process.wait(timeout=desk.city.limit) == 143
+
+
+def test_a_stop_during_a_pause_of_a_month(desk: Desk) -> None:
+    desk.detach("work", COUNTS + "exit 1", "--delay", "720h")
+    eventually(lambda: "comes in 720h" in desk.info("work")["why"], within=desk.city.limit)
+
+    assert desk.city.gc("task", "stop", "work").returncode == 0
+    assert desk.lines() == ["x"]
+
+
+def test_what_cannot_be_resumed_stays_as_it_is(desk: Desk) -> None:
+    folder = desk.city.folder / "gone"
+    folder.mkdir()
+    desk.start("work", "exit 3", "--max-restarts", "0", "--cwd", str(folder))
+    before = desk.info("work")
+    folder.rmdir()
+
+    done = desk.city.gc("task", "resume", "work")
+
+    assert done.returncode == 2
+    assert "there is no folder" in done.stderr
+    assert "no restart is left" in desk.city.ok("task", "status", "work")
+    assert desk.info("work") == before
+
+
 def test_resume_goes_on_with_a_fresh_count_and_the_same_prompt(desk: Desk) -> None:
     script = COUNTS + 'test $(wc -l <"$TEST_CITY/log") = 3'
     failed = desk.start("work", script, "--max-restarts", "0", "--prompt", "mend the roof")

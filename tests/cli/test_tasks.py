@@ -197,7 +197,7 @@ def test_the_turns_of_a_task_are_on_the_bus(desk: Desk) -> None:
     said = desk.city.ok("bus", "read", "--type", "INFO", "--task", "work")
     assert "task work: run 1 begins" in said
     assert "restart 1 of 1 comes in 0s" in said
-    assert "task work is failed: no restart is left" in said
+    assert "task work has failed: no restart is left" in said
 
 
 def test_the_record_is_for_its_owner_and_has_no_secret(desk: Desk) -> None:
@@ -206,6 +206,7 @@ def test_the_record_is_for_its_owner_and_has_no_secret(desk: Desk) -> None:
 
     path = desk.folder("work") / "task-info.yaml"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(desk.city.state.stat().st_mode) == 0o700
     assert "sesame" not in path.read_text("utf-8")
     resumed = desk.city.gc("task", "resume", "work")
     assert resumed.returncode == 2
@@ -225,6 +226,22 @@ def test_a_broken_record_is_one_sentence_and_hides_no_other(desk: Desk) -> None:
     assert len(one.stderr.splitlines()) == 1
     assert "town/good" in both.stdout
     assert "town/bad" in both.stderr
+
+
+@pytest.mark.parametrize(
+    "line", ["delay: .nan", "delay: .inf", "timeout: -1", "supervisor: 99999999999999999999"]
+)
+def test_a_number_that_cannot_be_is_one_sentence(desk: Desk, line: str) -> None:
+    desk.start("bad", "exit 1", "--max-restarts", "0")
+    path = desk.folder("bad") / "task-info.yaml"
+    key, _, _ = line.partition(":")
+    rest = [one for one in path.read_text("utf-8").splitlines() if not one.startswith(f"{key}:")]
+    path.write_text("\n".join([*rest, line]), "utf-8")
+
+    for word in ("status", "resume", "stop"):
+        done = desk.city.gc("task", word, "bad")
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"error: the record of task town/bad cannot be read: {key} ")
 
 
 def test_status_as_json(desk: Desk) -> None:

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gascity.cli.city import Here, find_agent
+from gascity.cli.limit_now import LimitNow
 from gascity.config import classes
+from gascity.config.find import CITY_FILE
 from gascity.config.oneshots import built_in
 from gascity.core.model import City
 from gascity.core.naming import is_component
@@ -17,6 +19,8 @@ from gascity.errors import ConfigError, NotFound, UsageError
 from gascity.runs.backends import types
 from gascity.runs.conductor import address_of
 from gascity.runs.environment import MARK, withheld_of
+from gascity.runs.folder import RunFolder
+from gascity.runs.info import WRAP, Broken
 from gascity.runs.job import Job, mark_of
 from gascity.runs.places import Home
 from gascity.runs.waiting_line import Line
@@ -86,10 +90,23 @@ def line_of(city: City | None, home: Home) -> Line:
 
     Who is waited for inside a run shares the place of that run.
     """
+    if city is None or _has_place(home):
+        return Line(home.projects, 0)
+    file = os.path.join(os.path.dirname(home.path), CITY_FILE)
+    places = city.runs.max_concurrent
+    return Line(home.projects, places, LimitNow(file, places))
+
+
+def _has_place(home: Home) -> bool:
+    """Tell whether this process is inside a run of this home that has a place.
+
+    A wrapped command of a person has none; one inside a run may be what that waits for.
+    """
     inner = os.environ.get("JRUN_ID", "")
-    shares = bool(inner) and os.environ.get(MARK) == mark_of(home, inner)
-    places = 0 if city is None or shares else city.runs.max_concurrent
-    return Line(home.projects, places)
+    if not inner or os.environ.get(MARK) != mark_of(home, inner):
+        return False
+    info = RunFolder(os.environ.get("JRUN_RUN_FOLDER", "")).read_info()
+    return isinstance(info, Broken) or info.kind != WRAP or bool(info.parent_run_id)
 
 
 def _who(
@@ -99,7 +116,7 @@ def _who(
     if sum(map(bool, (asked.backend, asked.agent, asked.command))) > 1:
         raise UsageError("--backend, --agent and a command of your own say who does it: give one")
     if asked.command:
-        return OneShot(COMMAND, RunCommand(asked.command, prompt=PromptBy.STDIN)), "", {}
+        return _own(asked.command, known), "", {}
     if asked.agent:
         if city is None:
             raise NotFound(f'there is no agent "{asked.agent}": there is no city here')
@@ -109,7 +126,7 @@ def _who(
                 f"agent {spec.name} is a plain command, which nobody can give a prompt",
                 hint='give it provider = "..."',
             )
-        return known[spec.backend], spec.work_dir, spec.env
+        return _able(known[spec.backend], known), spec.work_dir, spec.env
     name = asked.backend
     if not name:
         raise UsageError(
@@ -117,6 +134,34 @@ def _who(
         )
     found = known.get(name) or known.get(name.lower())
     if found is None and not classes.where(name):
-        there = ", ".join(sorted({*types(), *(one.name for one in known.values() if one.run)}))
+        there = ", ".join(able(known))
         raise UsageError(f"unknown agent type: {name}", hint=f"there are: {there}")
-    return found or OneShot(name), "", {}
+    return _able(found or OneShot(name), known), "", {}
+
+
+def _own(command: tuple[str, ...], known: Mapping[str, OneShot]) -> OneShot:
+    """Return a command of the caller's as a backend; a tool known by its name keeps its login."""
+    tool = known.get(os.path.basename(command[0]), OneShot(COMMAND))
+    return OneShot(
+        COMMAND,
+        RunCommand(command, prompt=PromptBy.STDIN),
+        pass_env=tool.pass_env,
+        token_env=tool.token_env,
+        account_env=tool.account_env,
+    )
+
+
+def able(known: Mapping[str, OneShot]) -> list[str]:
+    """Return the names of the backends that can do one piece of work, but for installed classes."""
+    return sorted({*types(), *(one.name for one in known.values() if one.run)})
+
+
+def _able(backend: OneShot, known: Mapping[str, OneShot]) -> OneShot:
+    name = backend.name
+    if backend.run is None and not classes.where(name):
+        there = ", ".join(able(known))
+        raise UsageError(
+            f'backend "{name}" has no command for one-shot runs',
+            hint=f"there are: {there}; [providers.{name}.run] gives it one",
+        )
+    return backend

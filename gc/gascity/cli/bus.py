@@ -5,7 +5,6 @@ A message is one row of the journal, beside the events; `gc events` shows both.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -102,7 +101,7 @@ def post(
         str | None, typer.Option(metavar="RUN", callback=not_empty, help="The run's own.")
     ] = None,
 ) -> int:
-    """Put a message on the bus, and print its number: it is there then, whatever happens.
+    """Put a message on the bus, and print its number: it is there then, whoever is killed.
 
     From inside a run nothing but the text is needed, wherever the run works.
     """
@@ -192,9 +191,11 @@ def _read(
 
 
 def _as_json(event: Mapping[str, object]) -> str:
+    from gascity.cli.past import as_line
+
     keys = ("number", "at", "type", "project", "task", "run", "author", "body")
     found = {key: event.get(KEYS.get(key, key), "") for key in keys}
-    return json.dumps(found, ensure_ascii=False) + "\n"
+    return as_line(found)
 
 
 def as_told(event: Mapping[str, object]) -> str:

@@ -5,7 +5,6 @@ Reading needs no controller and holds nobody up. The line for people is that of 
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -102,7 +101,9 @@ def events(
 
 
 def _as_json(event: Mapping[str, object]) -> str:
-    return json.dumps(event, ensure_ascii=False) + "\n"
+    from gascity.cli.past import as_line
+
+    return as_line(event)
 
 
 def _as_told(event: Mapping[str, object], diary: Diary) -> str:

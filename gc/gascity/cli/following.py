@@ -43,6 +43,7 @@ class Follower:
     ) -> None:
         self._wanted = wanted
         self._after = after
+        self._known = (0, "")  # an event that was there, and its time: another journal has others
         self._show = show
         self._path = os.path.realpath(journal)
         self._socket = os.path.join(os.path.dirname(self._path), "controller.sock")
@@ -95,7 +96,7 @@ class Follower:
         match note.method, note.params:
             case "event", {"number": int(number), "at": str(), **_rest} if number > self._after:
                 self._show(note.params)
-                self._after = number
+                self._after, self._known = number, (number, str(note.params["at"]))
             case "upto", {"number": int(number)}:
                 self._after = max(self._after, number)
             case "gone", {"after": int(after), "first": int(first)}:
@@ -116,12 +117,14 @@ class Follower:
             journal: Journal | None = None
             file = 0
             for _ in changes(os.path.dirname(self._path), threading.Event()):
-                _look_at_the_reader()
+                look_at_the_reader()
                 there = _identity(self._path)
                 if there != file:
                     stack.close()
                     file = there
                     journal = stack.enter_context(_opened(self._path)) if there else None
+                    if journal is not None and self._is_another(journal):
+                        self._begin_anew()
                 if journal is not None:
                     self._catch_up(journal)
                 if listener := self._listener():
@@ -138,6 +141,17 @@ class Follower:
                 self._show(document(entry))
             self._after = page.upto
         sys.stdout.flush()
+        if self._known[0] != self._after:
+            self._known = (self._after, _moment(journal, self._after))
+
+    def _is_another(self, journal: Journal) -> bool:
+        """Tell whether this is not the journal that was read so far, as well as can be known.
+
+        It may have numbers as high as that one had.
+        """
+        number, known = self._known
+        found = _moment(journal, number)
+        return bool(known and found and found != known)
 
     # --- what is lost
 
@@ -147,7 +161,7 @@ class Follower:
 
     def _begin_anew(self) -> None:
         _say("this is another journal: its events are shown from the first on")
-        self._after = 0
+        self._after, self._known = 0, (0, "")
 
 
 def gone(after: int, first: int) -> str:
@@ -164,6 +178,14 @@ def _opened(path: str) -> Iterator[Journal]:
         journal.close()
 
 
+def _moment(journal: Journal, number: int) -> str:
+    """Return when an event happened, as programs get it; empty when it is not there."""
+    for entry in journal.events.page(number - 1, limit=1).entries:
+        if entry.number == number:
+            return str(document(entry)["at"])
+    return ""
+
+
 def _identity(path: str) -> int:
     """Return what tells the file at a path from another that takes its place; 0 for no file."""
     try:
@@ -178,7 +200,8 @@ def _mind_the_reader(poll: select.poll) -> None:
         poll.register(sys.stdout.fileno(), 0)
 
 
-def _look_at_the_reader() -> None:
+def look_at_the_reader() -> None:
+    """Raise BrokenPipeError when whoever reads our output is gone."""
     poll = select.poll()
     _mind_the_reader(poll)
     if poll.poll(0):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -15,13 +17,20 @@ if TYPE_CHECKING:
 
 PATIENCE = 5.0  # for a journal that somebody is changing
 
+_ACTED_ON = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
 Show = Callable[[Mapping[str, object]], None]
 
 
 @contextlib.contextmanager
 def opened(path: str) -> Iterator[EventLog | None]:
-    """Yield what a journal holds; None where there is none yet."""
-    if not os.path.exists(path):
+    """Yield what a journal holds; None where there is none yet.
+
+    Raises OSError when nobody may know that: what cannot be seen is not taken for empty.
+    """
+    try:
+        os.stat(path)
+    except FileNotFoundError:
         yield None
         return
     from gascity.journal.store import Journal
@@ -31,6 +40,12 @@ def opened(path: str) -> Iterator[EventLog | None]:
         yield journal.events
     finally:
         journal.close()
+
+
+def as_line(document: Mapping[str, object]) -> str:
+    """Return a document as one line of JSON; what a terminal would act on is written out."""
+    text = json.dumps(document, ensure_ascii=False)
+    return _ACTED_ON.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 def show_past(

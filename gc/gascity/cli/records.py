@@ -56,20 +56,25 @@ def home_of(here: Here) -> Home:
     return home
 
 
-def runs_of(here: Here, agents: Collection[str] = ()) -> Iterator[RunFolder]:
-    """Yield the runs of these agents, or all of them, the newest first."""
+def runs_of(here: Here, names: Collection[str] = ()) -> Iterator[RunFolder]:
+    """Yield the runs of these agents and tasks, or all of them, the newest first.
+
+    A task of one-shot work is named as in the table, `project/task`, or `task` alone.
+    """
     home = home_of(here)
     sessions = Runs(os.path.join(home.path, "runs"))
     of_sessions = [sessions.of(run) for run in sessions.ids()]
-    found = sorted([*of_sessions, *home.runs()], key=lambda one: age_of(one.run_id), reverse=True)
-    for folder in found:
-        head = folder.glance() if agents else None
-        if not agents or (head is not None and head.agent in agents):
+    jobs = {folder.path: folder.belongs_to() for folder in home.runs()}
+    found = [*of_sessions, *map(RunFolder, jobs)]
+    for folder in sorted(found, key=lambda one: age_of(one.run_id), reverse=True):
+        project, task = jobs.get(folder.path, ("", ""))
+        is_named = not names or (bool(task) and not {task, f"{project}/{task}"}.isdisjoint(names))
+        if is_named or ((head := folder.glance()) is not None and head.agent in names):
             yield folder
 
 
 def agents_meant(here: Here, word: str) -> list[str]:
-    """Return the agents that a word means: those with runs, and those of the city file.
+    """Return whose runs a word means: an agent or a task with runs, or agents of the city file.
 
     Raises NotFound.
     """
@@ -78,9 +83,15 @@ def agents_meant(here: Here, word: str) -> list[str]:
     from gascity.cli.city import find_agents
 
     try:
-        return [spec.name for spec in find_agents(here.load(), [word])]
+        city = here.load()
+    except NotFound:
+        raise NotFound(f'there is no task "{word}"', hint="`gc runs` shows what ran") from None
     except ConfigError as problem:
         raise NotFound(f'there is no run of an agent "{word}"', hint=problem.message) from problem
+    try:
+        return [spec.name for spec in find_agents(city, [word])]
+    except NotFound as problem:
+        raise NotFound(f"{problem.message}, and no task that ran", hint=problem.hint) from None
 
 
 def find_run(here: Here, beginning: str, agents: Collection[str] = ()) -> RunFolder:

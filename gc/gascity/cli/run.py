@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from gascity.cli.city import Here
-from gascity.cli.options import AsJson, complete_agents, complete_backends, not_empty, seconds
+from gascity.cli.options import AsJson, complete_agents, complete_oneshots, not_empty, seconds
 from gascity.errors import UsageError, explain
 
 PROMPT_STDIN = "-"
@@ -22,7 +22,9 @@ PROMPT_STDIN = "-"
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(context_settings={"allow_extra_args": True})(run)
+    app.command(
+        options_metavar="[OPTIONS] [-- COMMAND ...]", context_settings={"allow_extra_args": True}
+    )(run)
 
 
 def run(
@@ -32,7 +34,7 @@ def run(
         typer.Option(
             metavar="BACKEND",
             callback=not_empty,
-            autocompletion=complete_backends,
+            autocompletion=complete_oneshots,
             help="Who does it: claude, codex, gemini, perplexity, xai, or one of the city's.",
             show_default=False,
         ),
@@ -99,7 +101,7 @@ def run(
     limit was over, 130 when it was interrupted.
     """
     from gascity.cli.asked import Asked
-    from gascity.cli.running import carry_out
+    from gascity.cli.running import carry_out, printed
     from gascity.runs.job import code_of
     from gascity.runs.waiting_line import LeftLine
     from gascity.runs.watchdog import Limits
@@ -112,7 +114,7 @@ def run(
         command=tuple(context.args),
         project=project,
         task=task,
-        prompt=prompt_given(prompt, prompt_file, needed=not context.args),
+        prompt=prompt_given(prompt, prompt_file, needed=not context.args, who=backend or agent),
         cwd=cwd,
         limits=limits,
     )
@@ -122,10 +124,9 @@ def run(
         sys.stderr.write(explain(problem))
         return code_of(problem.reason)
     if as_json:
-        sys.stdout.write(json.dumps(outcome.document(), indent=2) + "\n")
-        return outcome.exit_code
-    outcome.show()
-    return outcome.exit_code
+        text = json.dumps(outcome.document(), indent=2) + "\n"
+        return printed(lambda: sys.stdout.write(text), outcome.exit_code, outcome.folder)
+    return outcome.show()
 
 
 def limit(option: str, text: str) -> float | None:
@@ -133,7 +134,7 @@ def limit(option: str, text: str) -> float | None:
     return seconds(option, text, least=0.1) if text else None
 
 
-def prompt_given(text: str | None, file: str, *, needed: bool) -> str:
+def prompt_given(text: str | None, file: str, *, needed: bool, who: str) -> str:
     """Return what is to be done. Raises UsageError when that is not said, or said twice."""
     if text is not None and file:
         raise UsageError("--prompt and --prompt-file both say what is to be done")
@@ -142,9 +143,10 @@ def prompt_given(text: str | None, file: str, *, needed: bool) -> str:
     if text == PROMPT_STDIN:
         return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
     if text is None and needed:
+        by = "" if who else ", with --backend NAME; or a command of your own after --"
         raise UsageError(
             "nobody says what is to be done",
-            hint="--prompt TEXT, --prompt - for the standard input, or --prompt-file FILE",
+            hint=f"--prompt TEXT, --prompt - for the standard input, or --prompt-file FILE{by}",
         )
     return text or ""
 

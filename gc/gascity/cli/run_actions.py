@@ -66,9 +66,10 @@ def logs(
     ] = False,
 ) -> int:
     """Print what a run said, byte for byte; of a session, its last screen."""
+    from gascity.cli.following import look_at_the_reader
     from gascity.cli.records import lives
     from gascity.runs import tail
-    from gascity.runs.folder import LAST_SCREEN, STDERR, STDOUT
+    from gascity.runs.folder import LAST_SCREEN, STDERR, STDOUT, open_file
     from gascity.runs.info import SESSION
 
     here: Here = context.obj
@@ -80,10 +81,11 @@ def logs(
             sys.stdout.buffer.write(piece)
             if not piece:
                 sys.stdout.flush()
+                look_at_the_reader()
         return Exit.OK
     with (
         contextlib.suppress(FileNotFoundError),  # it has not said anything
-        open(one.folder.file(name), "rb") as file,
+        open_file(one.folder.file(name)) as file,
     ):
         shutil.copyfileobj(file, sys.stdout.buffer)
     return Exit.OK
@@ -93,6 +95,7 @@ def stop(context: typer.Context, run: RunId) -> int:
     """End a run and all that it began; return when it is gone."""
     from gascity.runs.info import SESSION
     from gascity.runs.places import find_home
+    from gascity.runs.reconcile import settle
     from gascity.session import pids
 
     here: Here = context.obj
@@ -106,11 +109,13 @@ def stop(context: typer.Context, run: RunId) -> int:
     (runner,) = [each.runner for each in home.open_runs() if each.run_id == name] or [None]
     if runner is None or not pids.send(runner.pid, runner.started, signal.SIGTERM):
         raise NotRunning(f"run {name} does not run: {one.end}")
+    pids.send(runner.pid, runner.started, signal.SIGCONT)  # one that Ctrl-Z stopped hears nothing
     deadline = time.monotonic() + PATIENCE
     while any(each.run_id == name for each in home.open_runs()):
         if time.monotonic() >= deadline:
             raise StopTimedOut(f"run {name} is still there after {PATIENCE:g} s")
         time.sleep(LOOK)
+        settle(home)  # its runner may be killed meanwhile
     typer.echo(f"stopped run {name}")
     return Exit.OK
 
@@ -133,7 +138,7 @@ def prune(
 
     here: Here = context.obj
     before = time.time() - seconds("--older", older, least=0.0) if older else None
-    gone = 0
+    gone = stays = 0
     home = home_of(here)
     for task in home.tasks():
         old = task.runs.ids()[keep:]
@@ -146,11 +151,15 @@ def prune(
             ended = seconds_of(info.end_time) if isinstance(info, RunInfo) else None
             if before is None or (ended is not None and ended < before):
                 folder.remove()
-                gone += 1
+                if not folder.exists():
+                    gone += 1
+                else:
+                    stays += 1
+                    sys.stderr.write(f"warning: {folder.path} cannot be removed\n")
         with contextlib.suppress(OSError):  # there is more in it
             os.rmdir(task.runs.path)
     typer.echo(f"let {gone} run{'' if gone == 1 else 's'} go")
-    return Exit.OK
+    return Exit.FAILED if stays else Exit.OK
 
 
 def serve(

@@ -14,17 +14,22 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Self
 
+from gascity.cli.app import stop_writing
 from gascity.cli.asked import Asked, city_of, job_of, line_of
+from gascity.cli.cells import cut
 from gascity.cli.city import Here
 from gascity.cli.render import ago
+from gascity.core.oneshot import OneShot
+from gascity.errors import Exit, GascityError, explain
 from gascity.runs import job
 from gascity.runs.context import Cancel
-from gascity.runs.folder import OUTPUT, STDERR, STDOUT, RunFolder
+from gascity.runs.folder import OUTPUT, STDERR, STDOUT, RunFolder, open_file
 from gascity.runs.places import find_home
 from gascity.runs.reconcile import settle
 from gascity.runs.waiting_line import standing
 
 STOPPED = "stopped"
+NO_KEY = "api key is empty"
 _PACE = 1.0  # seconds between two looks at how far it is
 
 
@@ -33,11 +38,17 @@ class Told:
     """What became of it, to be shown."""
 
     outcome: job.Outcome
+    backend: OneShot | None = None
 
     @property
     def exit_code(self) -> int:
         """What the command ends with."""
         return self.outcome.exit_code
+
+    @property
+    def folder(self) -> str:
+        """Where all about it is kept."""
+        return self.outcome.folder.path
 
     def document(self) -> dict[str, object]:
         """Return it as `--json` prints it."""
@@ -58,19 +69,59 @@ class Told:
         }
 
     def answer(self) -> None:
-        """Print the answer."""
-        sys.stdout.flush()
-        with contextlib.suppress(OSError), open(self.outcome.folder.file(OUTPUT), "rb") as output:
+        """Print the answer. Raises OSError when that cannot be done."""
+        try:
+            output = open_file(self.outcome.folder.file(OUTPUT))
+        except OSError:
+            return  # somebody took it away
+        with output:
             shutil.copyfileobj(output, sys.stdout.buffer)
-        sys.stdout.flush()
+            if sys.stdout.isatty() and output.tell():  # what comes next begins a line of its own
+                output.seek(-1, os.SEEK_END)
+                sys.stdout.buffer.write(b"" if output.read() == b"\n" else b"\n")
 
-    def show(self) -> None:
-        """Print the answer and, of one that failed, why and where to look."""
-        self.answer()
+    def show(self) -> int:
+        """Print the answer and, of one that failed, why and where to look; return the exit code."""
+        code = printed(self.answer, self.exit_code, self.outcome.folder.file(OUTPUT))
         info = self.outcome.info
         if not self.outcome.is_done:
-            sys.stderr.write(f"error: run {info.run_id} failed: {info.end}\n")
-            sys.stderr.write(f"hint: `gc runs show {info.run_id}` tells more\n")
+            say(f"error: run {info.run_id} failed: {info.end}\nhint: {self._advice()}")
+        return code
+
+    def _advice(self) -> str:
+        backend = self.backend
+        if backend is not None and backend.token_env and self.outcome.info.end == NO_KEY:
+            file = f"token_file of [providers.{backend.name}]"
+            return f"it is looked for in {backend.token_env[0]}, and in the {file} of the city"
+        return f"`gc runs show {self.outcome.info.run_id}` tells more"
+
+
+def printed(write: Callable[[], object], code: int, where: str) -> int:
+    """Print what became of some work that ended with `code`; return what to end with.
+
+    That is `code`, also when the reader left; 1 for work that went well and cannot be told of.
+    `where` is what a person finds it in then.
+    """
+    try:
+        write()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        stop_writing()
+    except OSError as problem:
+        stop_writing()
+        hint = f"it is in {where}"
+        say(explain(GascityError(f"cannot print it: {problem.strerror}", hint=hint)).rstrip())
+        return code or Exit.FAILED
+    return code
+
+
+def say(text: str) -> None:
+    """Write a line to standard error; nothing is over because nobody listens there any more."""
+    try:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+    except OSError:
+        stop_writing(sys.stderr)
 
 
 def carry_out(here: Here, asked: Asked) -> Told:
@@ -89,12 +140,16 @@ def carry_out(here: Here, asked: Asked) -> Told:
         Progress(made.backend.name) as progress,
         line.place(cancel, progress.wait),
     ):
-        return Told(job.run(made, cancel, progress.begin))
+        return Told(job.run(made, cancel, progress.begin), made.backend)
 
 
 @contextlib.contextmanager
 def signals(end: Callable[[str], None]) -> Iterator[None]:
-    """Turn the signals that end a program into the end of its run, with a reason."""
+    """Turn the signals that end a program into the end of its run, with a reason.
+
+    What was begun deaf to Ctrl-C or to the end of its terminal (`nohup`, or `&` in a script) stays
+    so. SIGTERM is heard always: by it a run is stopped.
+    """
 
     def interrupt(_: int, __: FrameType | None) -> None:
         end(job.INTERRUPTED)
@@ -102,10 +157,11 @@ def signals(end: Callable[[str], None]) -> Iterator[None]:
     def stop(_: int, __: FrameType | None) -> None:
         end(STOPPED)
 
+    heard = {signal.SIGINT: interrupt, signal.SIGTERM: stop, signal.SIGHUP: stop}
     before = {
-        signal.SIGINT: signal.signal(signal.SIGINT, interrupt),
-        signal.SIGTERM: signal.signal(signal.SIGTERM, stop),
-        signal.SIGHUP: signal.signal(signal.SIGHUP, stop),
+        number: signal.signal(number, handler)
+        for number, handler in heard.items()
+        if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN
     }
     try:
         yield
@@ -128,13 +184,12 @@ class Progress:
 
     def wait(self, before: int) -> None:
         """Say that it waits for a place."""
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r\033[K{self._who} {standing(before)}")
-            sys.stderr.flush()
+        if _can_redraw():
+            _redraw(f"{self._who} {standing(before)}")
 
     def begin(self, folder: RunFolder) -> None:
         """Say where it is recorded, and go on with how far it is."""
-        if sys.stderr.isatty():
+        if _can_redraw():
             self._thread = threading.Thread(target=self._show, args=[folder], daemon=True)
             self._thread.start()
 
@@ -148,11 +203,24 @@ class Progress:
         while not self._over.wait(_PACE):
             said = sum(_size(folder.file(name)) for name in (STDOUT, STDERR))
             passed = ago(time.monotonic() - self._began)
-            sys.stderr.write(f"\r\033[K{self._who}: {folder.run_id}, {passed}, {said} bytes")
-            sys.stderr.flush()
+            _redraw(f"{self._who}: {passed}, {said} bytes, {folder.run_id}")
         if said >= 0:
-            sys.stderr.write("\r\033[K")
-            sys.stderr.flush()
+            _redraw("")
+
+
+def _can_redraw() -> bool:
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _redraw(text: str) -> None:
+    """Replace the line of the terminal: one that is longer than it would leave its beginning."""
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except OSError:
+        columns = 80
+    with contextlib.suppress(OSError):  # the window was closed, and the run has to be ended
+        sys.stderr.write(f"\r\033[K{cut(text, columns - 1, '...')}")
+        sys.stderr.flush()
 
 
 def _size(path: str) -> int:

@@ -94,11 +94,12 @@ def post(
     run: str | None = None,
 ) -> int:
     """Put a message on the bus; `-` stands for standard input. Return its number."""
+    from gascity.config.keeping import kept
     from gascity.journal.bus import Bus
 
     said = sys.stdin.buffer.read(LARGEST + 1) if text == "-" else os.fsencode(text)
     who.prepare()
-    with who.explained(), Bus(who.journal) as bus:
+    with who.explained(), Bus(who.journal, kept=kept) as bus:
         return bus.post(
             kind,
             said,
@@ -111,13 +112,31 @@ def post(
 
 def _nearest(here: Here, environment: Mapping[str, str]) -> str:
     own = environment.get("GC_CITY_PATH", "")
-    city = Here(own) if own and not here.given else here
+    if own and not here.given:
+        return _journal_of(own)
     try:
-        return os.path.join(city.state, where.FILE)
+        return os.path.join(here.state, where.FILE)
     except NotFound:
         if here.given:
             raise
     return os.path.join(where.home(environment), where.FILE)
+
+
+def _journal_of(city: str) -> str:
+    """Return the journal of an agent's own city, also while its file is gone.
+
+    Raises NotFound where there is no such city: nobody would read what is posted elsewhere.
+    """
+    state = os.path.join(city, ".gc")
+    if os.path.isdir(state):
+        return os.path.join(state, where.FILE)
+    try:
+        return os.path.join(Here(city).state, where.FILE)
+    except NotFound as problem:
+        told = f"GC_CITY_PATH names {city!a}, and there is no city"
+        raise NotFound(
+            told, hint="unset it to speak on the bus of the folder you are in"
+        ) from problem
 
 
 def _name(city: str) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from gascity.cli.asked import Asked, city_of, job_of, line_of
 from gascity.cli.city import Here
-from gascity.cli.running import Told, signals
+from gascity.cli.running import Told, say, signals
 from gascity.core.fingerprint import conceal
 from gascity.errors import GascityError, UsageError
 from gascity.runs import dependencies, desired
@@ -70,6 +70,7 @@ def start(here: Here, asked: Asked, wanted: TaskInfo, depends_on: list[str]) -> 
     made = job_of(city_of(here), home, asked)
     place = made.task
     others = [dependencies.place_of(home, name, place.project) for name in depends_on]
+    home.make()
     lock = desired.hold(place)
     secrets = secrets_in(os.environ, made.backend, made.own)
     words = (conceal(word, secrets) for word in asked.command)
@@ -110,10 +111,10 @@ def resume(here: Here, home: Home, place: TaskPlace) -> Order:
     with dependencies.deciding(home):
         others = [dependencies.place_of(home, name, place.project) for name in info.depends_on]
         dependencies.check(home, place, others)
+        gc_folder = os.path.dirname(os.path.abspath(sys.argv[0]))
+        order = Order(here, home, place, info.command, lock, gc_folder)
+        order.job()  # one that cannot begin stays as it is
         desired.change(place, _again)
-    gc_folder = os.path.dirname(os.path.abspath(sys.argv[0]))
-    order = Order(here, home, place, info.command, lock, gc_folder)
-    order.job()
     return order
 
 
@@ -139,7 +140,7 @@ def supervise(order: Order, *, aloud: bool) -> tuple[TaskInfo, Told | None]:
     with signals(stops.set):
         settle(order.home)
         line = line_of(city_of(order.here), order.home)
-        driven = Supervisor(order.job(), line, stops, _say if aloud else lambda _: None)
+        driven = Supervisor(order.job(), line, stops, say if aloud else lambda _: None)
         info = driven.supervise()
     return info, None if driven.outcome is None else Told(driven.outcome)
 
@@ -204,8 +205,3 @@ def _environment(order: Order) -> dict[str, str]:
     env = {key: value for key, value in os.environ.items() if key not in (MARK, SESSION_MARK)}
     own = f"{order.home.path}:task:{dependencies.whole(order.place)}"
     return {**env, MARK: own} if MARK in os.environ else env
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()

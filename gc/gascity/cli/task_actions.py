@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gascity.runs.task_info import TaskInfo
 
 COLUMNS = ("TASK", "STATE", "RUNS", "LASTED", "WHY")
+SPARE = ("LASTED", "RUNS")
 LOOK = 0.05  # seconds between two looks at a supervisor that ends
 PATIENCE = 30.0  # seconds for it to end
 
@@ -102,7 +103,8 @@ def status(
     elif found:
         from gascity.cli import render
 
-        render.table(COLUMNS, [_row(info) for _, info in found], state=COLUMNS.index("STATE"))
+        rows = [_row(info) for _, info in found]
+        render.table(COLUMNS, rows, state=COLUMNS.index("STATE"), spare=SPARE)
     else:
         typer.echo("no tasks yet")
     return Exit.OK
@@ -129,6 +131,7 @@ def stop(context: typer.Context, name: TaskName) -> int:
         process = desired.read(place).process
         if process is not None and process != asked:
             pids.send(process.pid, process.started, signal.SIGTERM)
+            pids.send(process.pid, process.started, signal.SIGCONT)  # of one that sleeps by Ctrl-Z
             asked = process
         if time.monotonic() >= deadline:
             raise StopTimedOut(f"task {before.name} is still there after {PATIENCE:g} s")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gascity.cli.city import Here
-from gascity.cli.options import AsJson, complete_agents, complete_backends, not_empty, seconds
+from gascity.cli.options import AsJson, complete_agents, complete_oneshots, not_empty, seconds
 from gascity.cli.run import limit, prompt_given
 from gascity.errors import Exit
 
@@ -31,10 +31,19 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         rich_markup_mode=None,
     )
-    group.command(context_settings={"allow_extra_args": True})(start)
+    group.command(
+        options_metavar="[OPTIONS] [-- COMMAND ...]", context_settings={"allow_extra_args": True}
+    )(start)
     group.command()(resume)
     task_actions.register(group)
     app.add_typer(group, name="task")
+
+
+def complete_tasks(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the names of tasks that begin so."""
+    from gascity.cli.task_actions import complete_tasks as complete
+
+    return complete(context, incomplete)
 
 
 def start(
@@ -45,7 +54,7 @@ def start(
         typer.Option(
             metavar="BACKEND",
             callback=not_empty,
-            autocompletion=complete_backends,
+            autocompletion=complete_oneshots,
             help="Who does it: claude, codex, gemini, perplexity, xai, or one of the city's.",
             show_default=False,
         ),
@@ -111,7 +120,12 @@ def start(
     ] = "",
     depends_on: Annotated[
         list[str] | None,
-        typer.Option(metavar="TASK", help="A task that has to be done before.", show_default=False),
+        typer.Option(
+            metavar="TASK",
+            autocompletion=complete_tasks,
+            help="A task that has to be done before.",
+            show_default=False,
+        ),
     ] = None,
     detach: Detach = False,
     as_json: AsJson = False,
@@ -143,19 +157,12 @@ def start(
         command=tuple(context.args),
         project=project,
         task=task,
-        prompt=prompt_given(prompt, prompt_file, needed=not context.args),
+        prompt=prompt_given(prompt, prompt_file, needed=not context.args, who=backend or agent),
         cwd=cwd,
         limits=Limits(),
     )
     order = supervising.start(here, asked, wanted, depends_on or [])
     return _carry_out(order, detach=detach, as_json=as_json)
-
-
-def complete_tasks(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the names of tasks that begin so."""
-    from gascity.cli.task_actions import complete_tasks as complete
-
-    return complete(context, incomplete)
 
 
 def resume(
@@ -183,7 +190,9 @@ def resume(
 
 def _carry_out(order: Order, *, detach: bool, as_json: bool) -> int:
     from gascity.cli import supervising
+    from gascity.cli.running import printed, say
     from gascity.cli.task_actions import shown
+    from gascity.runs.task_info import TaskState
 
     if detach:
         info = supervising.detach(order)
@@ -194,8 +203,13 @@ def _carry_out(order: Order, *, detach: bool, as_json: bool) -> int:
         )
         return Exit.OK
     info, told = supervising.supervise(order, aloud=True)
+    code = info.exit_code or Exit.OK
     if as_json:
-        sys.stdout.write(json.dumps(shown(order.place, info), indent=2) + "\n")
-    elif told is not None:
-        told.answer()
-    return info.exit_code or Exit.OK
+        text = json.dumps(shown(order.place, info), indent=2) + "\n"
+        return printed(lambda: sys.stdout.write(text), code, order.place.path)
+    if told is not None:
+        code = printed(told.answer, code, told.folder)
+    if info.state is TaskState.FAILED:
+        where = f"`gc runs show {info.last_run}` tells more, " if info.last_run else ""
+        say(f"hint: {where}`gc task resume {info.task}` goes on")
+    return code

@@ -14,7 +14,9 @@ from gascity.errors import UsageError
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(context_settings={"allow_extra_args": True})(wrap)
+    app.command(
+        options_metavar="[OPTIONS] -- COMMAND ...", context_settings={"allow_extra_args": True}
+    )(wrap)
 
 
 def wrap(
@@ -67,7 +69,8 @@ def wrap(
     if backend:
         found: OneShot | None = made.known.get(backend)
         if found is None:
-            raise UsageError(f"unknown agent type: {backend}")
+            there = ", ".join(sorted(made.known))
+            raise UsageError(f"unknown agent type: {backend}", hint=f"there are: {there}")
         made = replace(made, backend=replace(found, run=RunCommand(command)))
     made = replace(made, kind=WRAP, by=lambda started: Wrapped(command, started))
     cancel = Cancel()

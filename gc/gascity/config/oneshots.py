@@ -11,6 +11,7 @@ import functools
 import os
 import shlex
 import stat
+import urllib.parse
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -80,9 +81,17 @@ def _preset(backend: Backend) -> OneShot:
 def _changed(below: OneShot, table: BackendTable, root: str, report: Report) -> OneShot:
     """Return a backend with what the city says of its runs."""
     at = ("providers", below.name)
+    run = below.run if table.run is None else _run(below, table.run, (*at, "run"), report)
+    has_login = "@" in urllib.parse.urlsplit(table.base_url).netloc
+    if has_login and run is not None and run.base_url_args:
+        report.at(
+            (*at, "base_url"),
+            "an address with a login cannot be used here: it would be an argument of the command, "
+            "which everybody on this machine can read",
+        )
     return replace(
         below,
-        run=below.run if table.run is None else _run(below, table.run, (*at, "run"), report),
+        run=run,
         token_file=_token_file(below, table.token_file, root, (*at, "token_file"), report),
         base_url=table.base_url,
         model=table.model,

@@ -16,7 +16,7 @@ def retry_after(text: str, now: float) -> float | None:
         return float(text[:9])
     try:
         return max(email.utils.parsedate_to_datetime(text).timestamp() - now, 0.0)
-    except ValueError:
+    except (ValueError, OverflowError):  # a year that no calendar has
         return None
 
 

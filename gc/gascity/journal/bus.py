@@ -12,7 +12,7 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
@@ -26,7 +26,7 @@ from gascity.journal.trouble import explained
 from gascity.journal.where import in_a_city
 
 PATIENCE = 30.0  # seconds for others to finish writing; thousands may post at once
-TIDIED = 64  # messages after which a bus without a controller lets old ones go ...
+TIDIED = 64  # messages after which who posts lets old ones go ...
 HEAVY = 64 * 1024  # ... or after each that has so many characters
 LONGEST_LOG = 32 * 1024 * 1024  # bytes of the -wal file at which a poster sees to it
 MOMENT = 100  # milliseconds that it waits for others then
@@ -54,12 +54,20 @@ class Bus:
     """The bus in one journal. Used by the thread that made it; close it, or use it in a `with`.
 
     The file is opened when it is first needed, made where there is none, and opened again when
-    another one has taken its place.
+    another one has taken its place. `kept` says for how many seconds the city of a journal keeps
+    its messages, and how many megabytes: it may have no controller that lets old ones go.
     """
 
-    def __init__(self, path: str, *, patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        patience: float = PATIENCE,
+        kept: Callable[[str], tuple[float, int] | None] = lambda _: None,
+    ) -> None:
         self._path = path
         self._patience = patience
+        self._kept = kept
         self._db: sqlite3.Connection | None = None
         self._file = (0, 0)
         self._log_path = f"{os.path.realpath(path)}-wal"
@@ -159,10 +167,15 @@ class Bus:
         return number
 
     def _tidy(self, db: sqlite3.Connection) -> None:
-        """Let old messages go where no controller does it: outside a city there is none."""
-        if not in_a_city(self._path):
-            kept = DaemonSettings()
-            trimming.trim(db, time.time(), kept.keep_events, kept.keep_megabytes)
+        """Let old messages go: in a city it may be that no controller does, and elsewhere is none.
+
+        Of a city that does not say how long it keeps them, none goes.
+        """
+        usual = DaemonSettings()
+        elsewhere = (usual.keep_events, usual.keep_megabytes)
+        limits = self._kept(self._path) if in_a_city(self._path) else elsewhere
+        if limits is not None:
+            trimming.trim(db, time.time(), *limits)
 
     @contextlib.contextmanager
     def _log(self) -> Iterator[EventLog]:

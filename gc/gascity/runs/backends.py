@@ -11,12 +11,11 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gascity.config import classes
 from gascity.config.oneshots import built_in
-from gascity.core.fingerprint import conceal
 from gascity.core.observed import ProcessId
 from gascity.core.oneshot import OneShot, PromptBy, RunCommand
 from gascity.errors import BackendError, SpawnFailed
@@ -24,6 +23,7 @@ from gascity.runs import guarded
 from gascity.runs.context import Backend, Cancel, RunContext, check
 from gascity.runs.environment import MARK, inherited, logged_in, secrets_in
 from gascity.runs.folder import PROMPT
+from gascity.runs.leavings import tail
 from gascity.runs.tokens import read_token
 
 TYPES = ("claude", "codex", "gemini", "perplexity", "xai")
@@ -107,8 +107,9 @@ class _How:
             raise SpawnFailed(f"execute agent: {problem.message}", code=problem.code) from None
         if cancel.is_set():
             raise BackendError(f"agent was stopped: {cancel.reason}", code=code or _TERMINATED)
-        said = _last_words(context.stderr_path) if code else ""
-        return code, conceal(said, secrets_in(env, backend, backend.env))
+        if not code:
+            return 0, ""
+        return code, _last_words(context.stderr_path, secrets_in(env, backend, backend.env))
 
     def _environment(self, context: RunContext, backend: OneShot) -> Mapping[str, str]:
         """Return all that a run gets. One that says which run it is, is complete already."""
@@ -214,14 +215,12 @@ def _prompt_file(context: RunContext) -> Iterator[str]:
             os.unlink(path)
 
 
-def _last_words(path: str) -> str:
-    """Return the last line that says something, on one line; empty when there is none."""
-    try:
-        with open(path, "rb") as file:
-            file.seek(max(os.fstat(file.fileno()).st_size - _LAST_WORDS, 0))
-            lines = file.read().decode("utf-8", "replace").splitlines()
-    except OSError:
-        return ""
+def _last_words(path: str, secrets: Sequence[str]) -> str:
+    """Return the last line that says something, on one line; empty when there is none.
+
+    Secrets are struck out before it is cut: no half of one stays.
+    """
+    lines = tail(path, _LAST_WORDS, secrets).splitlines()
     words = next((line.strip() for line in reversed(lines) if line.strip()), "")
     shown = "".join(character if character.isprintable() else " " for character in words)
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."

@@ -8,14 +8,18 @@ and to nothing else: who wants to see it live reads these.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
+import time
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from gascity.errors import BackendError
+
+GLANCE = 1.0  # seconds after which a signal is heard that came just before the kernel was asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,11 @@ class Cancel:
         """Wait until it is, and tell whether it is."""
         poll = select.poll()
         poll.register(self._reading, select.POLLIN)
-        poll.poll(None if timeout is None else max(timeout, 0.0) * 1000)
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        while not self.is_set():
+            left = until - time.monotonic()
+            if poll.poll(1000 * min(max(left, 0.0), GLANCE)) or left <= 0:
+                break
         return self.is_set()
 
     def fileno(self) -> int:

@@ -145,9 +145,20 @@ def secrets_in(
     names = {name for name in env if _SECRET.search(name)}
     names |= {name for name in declared or {} if looks_secret(name)}
     names.update(backend.token_env)
-    found = secret_values({f"KEY {name}": env[name] for name in names if name in env})
-    password = urllib.parse.urlsplit(backend.base_url).password or ""
-    return tuple(sorted({*found, *filter(None, [password])}, key=len, reverse=True))
+    found = {f"KEY {name}": env[name] for name in names if name in env}
+    for number, url in enumerate((backend.base_url, env.get(BASE_URL, ""))):
+        found[f"KEY {number}"] = login = login_in(url)
+        found[f"KEY {number} as it is sent"] = urllib.parse.unquote(login)
+    return secret_values(found)
+
+
+def login_in(url: str) -> str:
+    """Return the password in an address, or the name where that is all; empty for none."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:
+        return ""
+    return parts.password or parts.username or ""
 
 
 def withheld_of(alerts: AlertSettings) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ It has to be up in milliseconds, so it imports only what is cheap: `_signal` is 
 its enums; json, typing or subprocess would each cost more than all of this.
 
     request   LENGTH, a line end, and so many bytes: cwd, stdin, stdout, stderr, grace, number of
-              arguments, the arguments, NAME=value of each variable, with a NUL between any two
+              arguments, the arguments, NAME=value of each variable, with a NUL between any two;
+              a file may be fd:N, a descriptor that the guard was given
     command   stop SECONDS
     reports   started PID START      failed STAGE ERRNO      ended CODE [PID of a survivor]...
 """
@@ -41,6 +42,7 @@ _ASKING = (signals.SIGTERM, signals.SIGINT, signals.SIGHUP, signals.SIGQUIT)
 def main() -> None:
     """Serve one run."""
     signals.pthread_sigmask(signals.SIG_SETMASK, signals.valid_signals())
+    signals.signal(signals.SIGCHLD, signals.SIG_DFL)  # where it is ignored nobody can be waited for
     wanted = _request()
     if wanted is None:
         return

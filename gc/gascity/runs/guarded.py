@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from gascity.core.observed import ProcessId
 from gascity.errors import GuardLost
-from gascity.runs.context import Cancel, RunContext
+from gascity.runs.context import GLANCE, Cancel, RunContext
 from gascity.runs.marked import RUN_MARK, end_marked
 from gascity.runs.refusals import refusal, refused
 from gascity.session import pids
@@ -42,6 +42,7 @@ _PASSED_ON = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # without it some Pythons
 class Guarded:
     """One agent, for one owner. `stdin` may be empty: then it reads nothing.
 
+    `fd:N` in the place of a file is descriptor N of this process, which `passed` has to name.
     `grace` is what it gets when the runner dies; `mark` is its `GC_RUN_MARK`.
     """
 
@@ -56,7 +57,9 @@ class Guarded:
         stderr: str,
         grace: float = GRACE,
         mark: str = "",
+        passed: Sequence[int] = (),
     ) -> None:
+        self._passed = tuple(passed)
         self._argv, self._cwd, self._grace, self._mark = tuple(argv), cwd, grace, mark
         self._env = {**env, RUN_MARK: mark} if mark else dict(env)
         self._files = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
@@ -169,6 +172,7 @@ class Guarded:
             cwd="/",
             env=env,
             start_new_session=True,
+            pass_fds=self._passed,
         )
 
     def _report(self, deadline: float | None) -> list[str] | None:
@@ -227,12 +231,13 @@ def run(
     mark: str,
     environment: Mapping[str, str] | None = None,
     started: Callable[[ProcessId], None] | None = None,
+    passed: Sequence[int] = (),
 ) -> int:
     """Run a program to its end, or until it is cancelled, and return its exit code.
 
     A signal is 128+N, and so is what was cancelled before it began (SIGTERM). `environment` is all
     the program gets; by default it is that of this process with the context's laid over it.
-    `started` is told of the agent's process when its program runs.
+    `started` is told of the agent's process when its program runs; `passed` as in `Guarded`.
     Raises SpawnFailed when it cannot be started, GuardLost when its guard was killed.
     """
     if cancel.is_set():
@@ -247,6 +252,7 @@ def run(
         stderr=context.stderr_path,
         grace=grace,
         mark=mark,
+        passed=passed,
     )
     try:
         agent = guarded.start()
@@ -256,7 +262,7 @@ def run(
         poll.register(guarded.fileno(), select.POLLIN)
         poll.register(cancel.fileno(), select.POLLIN)
         while (code := guarded.wait(0)) is None and not cancel.is_set():
-            poll.poll()
+            poll.poll(GLANCE * 1000)
         if code is None:
             guarded.stop(grace)
             code = guarded.wait(grace + PATIENCE)

@@ -40,7 +40,7 @@ def main(words: Sequence[str]) -> int:
         return _TERMINATED
     except BackendError as problem:
         _complain(problem.message)
-        return problem.code
+        return problem.code if problem.code in range(1, 256) else 1  # as 0 it would be a success
     except BaseException as problem:  # noqa: BLE001  a class of somebody else's may raise anything
         trace = "".join(traceback.format_exception(problem))
         _complain(f"agent panic: {type(problem).__name__}: {problem}", trace.rstrip())

@@ -8,12 +8,14 @@ road for it.
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from gascity.config.keeping import kept
 from gascity.core.fingerprint import conceal
 from gascity.core.observed import ProcessId
 from gascity.core.oneshot import Format, OneShot
@@ -21,7 +23,13 @@ from gascity.errors import BackendError, Exit, GascityError
 from gascity.journal.bus import Bus
 from gascity.runs import backends, messages
 from gascity.runs.context import Backend, Cancel, RunContext
-from gascity.runs.environment import RunEnvironment, RunIds, RunPaths, run_environment
+from gascity.runs.environment import (
+    RunEnvironment,
+    RunIds,
+    RunPaths,
+    run_environment,
+    secrets_in,
+)
 from gascity.runs.folder import PROMPT, STDERR, STDOUT, RunFolder
 from gascity.runs.info import JOB, RunInfo, Status, concealed, utc
 from gascity.runs.leavings import complete
@@ -116,7 +124,10 @@ class _Road:
         self._paths = RunPaths(
             job.task.path, self._folder.path, job.task.runs.path, job.home.journal
         )
-        self._given = RunEnvironment({}, ())
+        # What is known to be secret before anything is read; the rest is for `_prepare`.
+        declared = {**job.backend.env, **job.own}
+        known = secrets_in({**job.host, **declared}, job.backend, declared)
+        self._given = RunEnvironment({}, known)
         command = job.backend.run
         self._info = RunInfo(
             self._folder.run_id,
@@ -132,13 +143,14 @@ class _Road:
             task_id=job.task.name,
             parent_run_id=job.parent,
             command="" if command is None else shlex.join([*command.command, *command.args]),
+            format=str(job.format),
         )
 
     def go(self, begun: Begun) -> Outcome:
         """Go all the way."""
         self._write(self._info)
         begun(self._folder)
-        with Bus(self._job.home.journal) as bus:
+        with Bus(self._job.home.journal, kept=kept) as bus:
             code, end = self._work(bus)
             complete(self._folder, self._job.format)
             is_done = code == 0
@@ -227,7 +239,8 @@ class _Road:
 
     def _started(self, agent: ProcessId) -> None:
         self._info = replace(self._info, pid=agent.pid, pid_started=agent.started)
-        self._write(self._info)
+        with contextlib.suppress(OSError):  # the agent may be at the folder: it is written at last
+            self._write(self._info)
 
     def _write(self, info: RunInfo) -> None:
         self._folder.write_info(concealed(info, self._given.secrets))

@@ -24,6 +24,7 @@ __all__ = ["Refused", "Wanted", "become_reaper", "prctl", "signals", "start"]
 LOOSEST = 0o022  # the umask of an agent forbids this and what that of the runner forbids
 _DEATHSIG = 1  # PR_SET_PDEATHSIG
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
+_PASSED = b"fd:"  # begins what stands for a file that the guard has open, by its number
 _OPENED = (
     ("stdin", os.O_RDONLY),
     ("stdout", os.O_WRONLY | os.O_CREAT | os.O_APPEND),
@@ -97,7 +98,7 @@ def start(wanted: Wanted) -> int:
             os.write(telling, b"%s %d" % (problem.stage.encode(), problem.number))
         finally:
             os._exit(127)
-    for descriptor in (*files, telling):
+    for descriptor in {*files, telling}:
         os.close(descriptor)
     said = os.read(reading, 100)  # ends when the program runs: its descriptor closes by itself
     os.close(reading)
@@ -110,6 +111,10 @@ def start(wanted: Wanted) -> int:
 
 def _open(stage: str, path: bytes, flags: int) -> int:
     try:
+        if path.startswith(_PASSED):
+            passed = int(path.removeprefix(_PASSED))
+            os.set_inheritable(passed, False)  # noqa: FBT003  so it is called
+            return passed
         return os.open(path, flags | os.O_NOCTTY, 0o600)
     except OSError as problem:
         raise Refused(stage, problem.errno or errno.EIO) from None
@@ -133,7 +138,20 @@ def _become(wanted: Wanted, files: list[int], guard: int) -> None:
         raise Refused("chdir", problem.errno or errno.EIO) from None
     for number, descriptor in enumerate(files):
         os.dup2(descriptor, number)
+    if files[0] == files[1]:
+        _own_terminal()
     raise _run(wanted)
+
+
+def _own_terminal() -> None:
+    """Make what it reads from and writes to its terminal, by which it hears of Ctrl-C."""
+    import fcntl  # noqa: PLC0415  few need it
+    import termios  # noqa: PLC0415
+
+    try:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    except OSError:
+        return  # it is none, or that of another session
 
 
 def _run(wanted: Wanted) -> Refused:

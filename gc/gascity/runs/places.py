@@ -95,6 +95,14 @@ class Home:
         found.sort(key=lambda one: age_of(one[0]), reverse=True)
         return (runs.of(run) for run, runs in found)
 
+    def make(self) -> None:
+        """Make its folder, for its owner alone. Raises GascityError."""
+        try:
+            os.makedirs(self.path, mode=0o700, exist_ok=True)
+        except OSError as problem:
+            why = problem.strerror or str(problem)
+            raise GascityError(f"nothing can be kept in {self.path}: {why}") from problem
+
     def allocate(self, task: TaskPlace) -> Held:
         """Make the folder of a new run, and hold it.
 

@@ -10,6 +10,7 @@ import contextlib
 import time
 from dataclasses import replace
 
+from gascity.core.oneshot import Format
 from gascity.errors import GascityError
 from gascity.journal.bus import Bus
 from gascity.runs import messages
@@ -20,7 +21,7 @@ from gascity.runs.leavings import complete
 from gascity.runs.marked import end_marked
 from gascity.runs.places import Home, OpenRun
 
-UNSEEN = "its runner was killed, and nobody saw how it ended"
+UNSEEN = "its runner was killed, or could not write down how it ended"
 
 
 def settle(home: Home) -> list[str]:
@@ -43,21 +44,19 @@ def _settle(home: Home, run: OpenRun) -> None:
     folder = RunFolder(run.folder)
     if not run.folder or not folder.exists():
         return  # it was killed before there was a run
+    folder.make()
     found = folder.read_info()
-    info = _begun(folder) if isinstance(found, Broken) else found
-    complete(folder)
+    project, task = folder.belongs_to()  # an agent may have changed what the record says
+    begun = RunInfo(folder.run_id, kind=JOB) if isinstance(found, Broken) else found
+    info = replace(begun, project_id=project, task_id=task)
+    forms = {str(form): form for form in Format}
+    complete(folder, forms.get(info.format, Format.TEXT))
     folder.tidy()
     if not info.is_over:
         info = _ended(info)
         folder.write_info(info)
     with Bus(home.journal) as bus:
-        messages.post_end(bus, folder, info)
-
-
-def _begun(folder: RunFolder) -> RunInfo:
-    """Return the record of a run that was killed before it was written."""
-    project, task = folder.belongs_to()
-    return RunInfo(folder.run_id, kind=JOB, project_id=project, task_id=task)
+        messages.post_end(bus, folder, info, None)
 
 
 def _ended(info: RunInfo) -> RunInfo:

@@ -26,8 +26,9 @@ class Stops:
     def set(self, reason: str) -> None:
         """End the task, and its run if there is one."""
         self.whole.set(reason)
-        if self._run is not None:
-            self._run.set(self.whole.reason)
+        one = self._run  # asked once: the run may end meanwhile in another thread
+        if one is not None:
+            one.set(self.whole.reason)
 
     @contextlib.contextmanager
     def run(self) -> Iterator[Cancel]:

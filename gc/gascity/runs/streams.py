@@ -8,6 +8,7 @@ what is held in memory is never more than a line, and a line beyond `LONGEST` co
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -66,25 +67,28 @@ def text_of(form: Format, path: str) -> Iterator[str] | None:
 
 def joined(pieces: Iterable[Piece]) -> Iterator[str]:
     """Yield what each piece adds, with a line end between two messages."""
-    begun, of, before = False, "", ""
-    whole = True  # `before` is all of the message so far
+    begun, of = False, ""
+    before = io.StringIO(newline="")  # the message so far; it may come in a million parts
+    whole = True  # all of it is remembered
     for piece in pieces:
         if piece is END:
-            of, before, whole = "\0", "", True
+            of, before, whole = "\0", io.StringIO(newline=""), True
             continue
         same = begun and (piece.of == of or (piece.added and of != "\0"))
-        if piece.added and same:
-            new, before = piece.text, before + piece.text
-        elif same and whole and piece.text.startswith(before):
-            new, before = piece.text[len(before) :], piece.text
-        else:
-            new, before, whole = ("\n" if begun else "") + piece.text, piece.text, True
+        new, between = piece.text, ""
+        if not (piece.added and same):
+            if same and whole and new.startswith(before.getvalue()):
+                new = new[before.tell() :]
+            else:
+                before, whole = io.StringIO(newline=""), True
+                between = "\n" if begun else ""
+        before.write(new)
         of = piece.of
-        if len(before) > _REMEMBERED:
-            before, whole = "", False
+        if before.tell() > _REMEMBERED:
+            before, whole = io.StringIO(newline=""), False
         begun = True
-        if new:
-            yield new
+        if between + new:
+            yield between + new
 
 
 def _said(form: Format, path: str) -> Iterator[Said]:

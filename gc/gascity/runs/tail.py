@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO
+
+from gascity.runs.folder import open_file
 
 LOOK = 0.1  # seconds between two looks: nothing tells when another process writes to a file
 PIECE = 64 * 1024  # bytes that are read at once, and the longest that a line is kept together
@@ -16,12 +18,12 @@ def follow(path: str, after: int, lives: Callable[[], bool]) -> Iterator[bytes]:
     Yields nothing, b"", at each look that finds no more. A file that is not there yet is waited
     for. Raises OSError.
     """
-    while (descriptor := _open(path)) is None:
+    while (file := _open(path)) is None:
         if not lives():
             return
         yield b""
         time.sleep(LOOK)
-    with open(descriptor, "rb", buffering=0) as file:
+    with file:
         file.seek(after)
         while True:
             goes_on = lives()  # asked first: what it wrote before it ended is read after that
@@ -52,9 +54,9 @@ def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def _open(path: str) -> int | None:
+def _open(path: str) -> BinaryIO | None:
     try:
-        return os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe must not keep anybody waiting
+        return open_file(path)
     except FileNotFoundError:
         return None
 

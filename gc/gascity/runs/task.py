@@ -69,7 +69,9 @@ class Supervisor:
                 ending = self._stopped()
             except GascityError as problem:
                 ending = Ending(TaskState.FAILED, problem.message, Exit.FAILED)
-        self._tell(f"task {self._place.name} is {ending.state}: {ending.why}")
+        is_failed = ending.state is TaskState.FAILED
+        how = "has failed" if is_failed else f"is {ending.state}"
+        self._tell(f"task {self._place.name} {how}: {ending.why}")
         return self._note(
             state=ending.state,
             why=ending.why,
@@ -95,7 +97,7 @@ class Supervisor:
                 return self._done(f"run {info.run_id} did it")
             if self._stops.whole.is_set():
                 return self._stopped()
-            how = f"run {info.run_id} ended with code {info.exit_code}"
+            how = f"run {info.run_id} ended with code {info.exit_code}{_reason(info)}"
             if outcome.is_done:
                 how = f"run {info.run_id} ended without DONE"
             if self._info.attempts > self._info.max_restarts:
@@ -185,6 +187,13 @@ def open_children(home: Home, place: TaskPlace) -> list[str]:
             if isinstance(info, RunInfo) and info.parent_run_id in own:
                 found.append(run.run_id)
     return found
+
+
+def _reason(info: RunInfo) -> str:
+    """Return what its record says beyond the exit code, to be told after that."""
+    code = info.exit_code
+    said = info.end.removeprefix(f"agent exited with code {code}").removeprefix(": ")
+    return f": {said}" if said and said != f"exit status {code}" else ""
 
 
 def _begun(info: TaskInfo) -> TaskInfo:

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any
 
+from gascity.config.durations import LONGEST
 from gascity.core.observed import ProcessId
 from gascity.errors import GascityError
 
@@ -159,6 +160,10 @@ def _checked(name: str, value: object) -> object:
             return Wanted(word)
         case "state", str(word):
             return TaskState(word)
+        case "delay" | "timeout" | "idle_timeout", float() | int() if not 0 <= value <= LONGEST:
+            raise ValueError(f"{name} cannot be {value!r}"[:200])
+        case "supervisor" | "attempts" | "max_restarts", int() if not 0 <= value < _MOST:
+            raise ValueError(f"{name} cannot be {value!r}"[:200])
         case "command" | "depends_on", list(words) if all(isinstance(one, str) for one in words):
             return tuple(words)
         case _ if type(value) in _KINDS.get(name, (str,)):
@@ -166,6 +171,7 @@ def _checked(name: str, value: object) -> object:
     raise TypeError(f"{name} cannot be {value!r}"[:200])
 
 
+_MOST = 1 << 31
 _NUMBER = (float, int)
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "wanted": (),

@@ -8,7 +8,6 @@ has the size of the person's at all times.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
 import select
@@ -31,7 +30,8 @@ def raw(terminal: int) -> Iterator[None]:
         tty.setraw(terminal)
         yield
     finally:
-        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        with contextlib.suppress(termios.error):  # its window was closed
+            termios.tcsetattr(terminal, termios.TCSADRAIN, before)
 
 
 @contextlib.contextmanager
@@ -51,44 +51,67 @@ def same_size(outer: int, inner: int) -> Iterator[None]:
         signal.signal(signal.SIGWINCH, before)
 
 
-def relay(keys: int, screen: int, inner: int, kept: int, over: int) -> None:
+class Kept:
+    """A file that is added to until that fails: who uses the program goes on with it all the same.
+
+    `problem` says why it is not whole, if it is not.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self.problem: OSError | None = None
+
+    def add(self, data: bytes) -> None:
+        """Add something, if all before it could be added."""
+        if self.problem is None:
+            try:
+                _put(self._descriptor, data)
+            except OSError as problem:
+                self.problem = problem
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._descriptor)
+
+
+def relay(keys: int, screen: int, inner: int, kept: Kept, over: int) -> None:
     """Pass keys in and what is shown out, and keep that, until the program has ended.
 
-    `over` is readable then. What it showed last is still passed on.
+    `over` is readable then. What it showed last is still passed on. A program that does not read
+    its keys is not waited for: it may be waiting for us to take what it shows. When the screen is
+    gone the program is not held up: what it shows is kept.
     """
-    poll = select.poll()
-    for descriptor in (keys, inner, over):
-        poll.register(descriptor, select.POLLIN)
-    ended = False
+    os.set_blocking(inner, False)
+    typed, ended, there = b"", False, True
     while True:
-        ready = [descriptor for descriptor, _ in poll.poll(0 if ended else None)]
-        if keys in ready and not _pass(keys, inner):
-            poll.unregister(keys)
-        if inner in ready:
-            if not _pass(inner, screen, kept):
+        poll = select.poll()
+        poll.register(over, select.POLLIN)
+        poll.register(inner, select.POLLIN | (select.POLLOUT if typed else 0))
+        if there and len(typed) < _CHUNK:
+            poll.register(keys, select.POLLIN)
+        ready = dict(poll.poll(0 if ended else None))
+        if keys in ready:
+            more = _read(keys)
+            there, typed = bool(more), typed + (more or b"")
+        if typed and ready.get(inner, 0) & select.POLLOUT:
+            typed = typed[_write(inner, typed) :]
+        if ready.get(inner, 0) & ~select.POLLOUT:
+            shown = _read(inner)
+            if shown == b"":
                 return
+            kept.add(shown or b"")
+            _give(screen, shown or b"")
         elif ended:
             return
         ended = ended or over in ready
 
 
-def _pass(source: int, *targets: int) -> bool:
-    """Pass on what is there; False at its end."""
-    try:
-        data = os.read(source, _CHUNK)
-    except OSError as problem:
-        if problem.errno in {errno.EIO, errno.EBADF}:  # nobody has the other end any more
-            return False
-        raise
-    for target in targets:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(target, rest) :]
-    return bool(data)
+def tee(lines: Mapping[int, tuple[int, Kept]], over: int) -> None:
+    """Pass on what comes, each to where it is shown and kept, until the program has ended.
 
-
-def tee(lines: Mapping[int, tuple[int, ...]], over: int) -> None:
-    """Pass on what comes, each to its targets, until the program has ended and nothing is left."""
+    What it said last is still passed on. Where nobody takes what is shown, the program's end of the
+    line is closed, so that it hears of that.
+    """
     poll = select.poll()
     for descriptor in (*lines, over):
         poll.register(descriptor, select.POLLIN)
@@ -96,7 +119,56 @@ def tee(lines: Mapping[int, tuple[int, ...]], over: int) -> None:
     while True:
         ready = [descriptor for descriptor, _ in poll.poll(0 if ended else None)]
         for source in lines.keys() & set(ready):
-            _pass(source, *lines[source])
+            shown, kept = lines[source]
+            data = _read(source) or b""
+            kept.add(data)
+            if not _give(shown, data):
+                poll.unregister(source)
+                _close_line(source)
         if ended and ready == [over]:
             return
         ended = ended or over in ready
+
+
+def _read(source: int) -> bytes | None:
+    """Return what is there: nothing at its end, None when there is nothing yet."""
+    try:
+        return os.read(source, _CHUNK)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""  # nobody has the other end any more
+
+
+def _write(target: int, data: bytes) -> int:
+    """Return how much of it was taken."""
+    try:
+        return os.write(target, data)
+    except BlockingIOError:
+        return 0
+
+
+def _give(target: int, data: bytes) -> bool:
+    """Write all of it; False where it is not taken: nobody reads it, or there is no room."""
+    try:
+        _put(target, data)
+    except OSError:
+        return False
+    return True
+
+
+def _put(target: int, data: bytes) -> None:
+    """Write all of it, also to what another program made one that never waits. Raises OSError."""
+    rest = memoryview(data)
+    while rest:
+        try:
+            rest = rest[os.write(target, rest) :]
+        except BlockingIOError:
+            select.select([], [target], [])
+
+
+def _close_line(source: int) -> None:
+    """Close the line that a descriptor reads from, and leave it to its owner to close that."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, source, inheritable=False)
+    os.close(nothing)

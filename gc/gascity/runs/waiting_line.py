@@ -3,7 +3,8 @@
 Everybody has a ticket: a file with a number, which its owner holds a lock on. The kernel gives the
 lock back at any death, so a dead one leaves the line at once. Numbers only rise, and a ticket is
 there before the next number is given; so whoever has fewer living tickets before it than there are
-places may run, and nobody has to be told. Only who waits looks, a few times a second.
+places may run, and nobody has to be told. Only who waits looks, a few times a second when it is
+one of the next.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from gascity.runs.context import Cancel
 
 LINE = ".line"
 NEXT = ".next"  # holds the next number, and a lock for who takes it
-LOOK = 0.15  # seconds between two looks of who waits
+LOOK = 0.15  # seconds between two looks of who waits, and is one of the next
+NEXT_FEW = 8  # who stands further behind looks less often, as far as it has to go
+RAREST = 2.0  # seconds between two looks
 
 Told = Callable[[int], None]
 
@@ -42,10 +45,14 @@ class LeftLine(GascityError):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The line of a home, whose projects lie in `projects`, with so many places; 0 for no limit."""
+    """The line of a home, whose projects lie in `projects`, with so many places; 0 for no limit.
+
+    `now` tells how many places there are by now, where that can change.
+    """
 
     projects: str
     places: int
+    now: Callable[[], int] | None = None
 
     @contextlib.contextmanager
     def place(self, cancel: Cancel, waits: Told = lambda _: None) -> Iterator[None]:
@@ -54,16 +61,14 @@ class Line:
         `waits` is told how many are before it, whenever that is another number and not its turn.
         Raises LeftLine when it is cancelled before, GascityError when nothing can be written.
         """
-        if not self.places:
+        if not self._limit():
             yield
             return
-        try:
+        with self._told():
             number, ticket = self._enter(cancel)
-        except OSError as problem:
-            why = problem.strerror or str(problem)
-            raise GascityError(f"no place can be taken in {self._folder}: {why}") from problem
         try:
-            self._await_turn(number, cancel, waits)
+            with self._told():
+                self._await_turn(number, cancel, waits)
             yield
         finally:
             with contextlib.suppress(OSError):
@@ -74,20 +79,38 @@ class Line:
     def _folder(self) -> str:
         return os.path.join(self.projects, LINE)
 
+    def _limit(self) -> int:
+        return self.places if self.now is None else self.now()
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as problem:
+            why = problem.strerror or str(problem)
+            raise GascityError(f"no place can be taken in {self._folder}: {why}") from problem
+
     def _await_turn(self, number: int, cancel: Cancel, waits: Told) -> None:
-        told = -1
+        told = 0
         while True:
             before = sum(1 for each in self._numbers() if each < number and self._lives(each))
-            if before < self.places:
+            limit = self._limit()
+            place = before - limit + 1
+            if not limit or place <= 0:
                 return
-            if before != told:
-                waits(before - self.places + 1)
-                told = before
-            if cancel.wait(LOOK):
+            if place != told:
+                waits(place)
+                told = place
+            if cancel.wait(min(LOOK * max(1.0, place / NEXT_FEW), RAREST)):
                 raise LeftLine(cancel.reason)
 
     def _numbers(self) -> list[int]:
-        return sorted(int(name) for name in os.listdir(self._folder) if name.isdecimal())
+        """Return the tickets there are; none where somebody threw the folder away."""
+        try:
+            names = os.listdir(self._folder)
+        except FileNotFoundError:
+            return []
+        return sorted(int(name) for name in names if name.isdecimal())
 
     def _lives(self, number: int) -> bool:
         """Tell whether somebody holds a ticket; one that nobody holds is thrown away."""

@@ -1,13 +1,15 @@
 """An interactive command as a run: a person uses it as ever, and what it showed is kept.
 
 On a terminal the command has a terminal of its own, on which it is the session's leader. Without
-one its input is ours, and what it prints goes to its files and to our streams, byte for byte.
+one its input is ours, and what it prints goes to its files and to our streams, byte for byte. Where
+nobody reads our streams any more, it is told so as it would be without us.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -17,10 +19,7 @@ from gascity.errors import BackendError
 from gascity.runs import guarded
 from gascity.runs.context import Cancel, RunContext, check
 from gascity.runs.environment import MARK
-from gascity.runs.terminal import raw, relay, same_size, tee
-
-# The leader of a session gets the first terminal that it opens for its own.
-_ON_TERMINAL = ("sh", "-c", 'exec "$@" <>"$0" >&0 2>&1')
+from gascity.runs.terminal import Kept, raw, relay, same_size, tee
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,40 +42,36 @@ class Wrapped:
 
     def _on_terminal(self, context: RunContext, cancel: Cancel) -> int:
         inner, its = os.openpty()
-        kept = _appending(context.stdout_path)
-        argv = (*_ON_TERMINAL, os.ttyname(its), *self.command)
+        kept = Kept(context.stdout_path)
         try:
             with raw(0), same_size(0, inner), _beside(lambda over: relay(0, 1, inner, kept, over)):
-                return self._run(argv, context, cancel, stdin="")
+                return self._run(context, cancel, its, its, its)
         finally:
-            for descriptor in (inner, its, kept):
-                os.close(descriptor)
+            _let_go(inner, its, kept=(kept,))
 
     def _through(self, context: RunContext, cancel: Cancel) -> int:
         out, its_out = os.pipe()
         err, its_err = os.pipe()
-        kept_out, kept_err = _appending(context.stdout_path), _appending(context.stderr_path)
-        ours = f"/proc/{os.getpid()}/fd"
-        told = replace(context, stdout_path=f"{ours}/{its_out}", stderr_path=f"{ours}/{its_err}")
-        lines = {out: (kept_out, 1), err: (kept_err, 2)}
+        given = os.dup(0)
+        kept_out, kept_err = Kept(context.stdout_path), Kept(context.stderr_path)
+        lines = {out: (1, kept_out), err: (2, kept_err)}
         try:
             with _beside(lambda over: tee(lines, over)):
-                return self._run(self.command, told, cancel, stdin=f"{ours}/0")
+                return self._run(context, cancel, given, its_out, its_err)
         finally:
-            for descriptor in (out, its_out, err, its_err, kept_out, kept_err):
-                os.close(descriptor)
+            _let_go(out, its_out, err, its_err, given, kept=(kept_out, kept_err))
 
-    def _run(
-        self, argv: tuple[str, ...], context: RunContext, cancel: Cancel, *, stdin: str
-    ) -> int:
+    def _run(self, context: RunContext, cancel: Cancel, given: int, out: int, err: int) -> int:
+        """Run it with these descriptors, as a shell would: no file is opened anew."""
         return guarded.run(
-            argv,
-            context,
+            self.command,
+            replace(context, stdout_path=f"fd:{out}", stderr_path=f"fd:{err}"),
             cancel,
-            stdin_path=stdin,
+            stdin_path=f"fd:{given}",
             mark=context.environment.get(MARK, ""),
             environment=context.environment,
             started=self.started,
+            passed=tuple({given, out, err}),
         )
 
 
@@ -95,5 +90,13 @@ def _beside(work: Callable[[int], None]) -> Iterator[None]:
         os.close(tell)
 
 
-def _appending(path: str) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+def _let_go(*descriptors: int, kept: tuple[Kept, ...]) -> None:
+    """Close everything; what could not be kept is told."""
+    for descriptor in descriptors:
+        os.close(descriptor)
+    for file in kept:
+        file.close()
+        if file.problem is not None:
+            why = file.problem.strerror
+            with contextlib.suppress(OSError):
+                sys.stderr.write(f"warning: what it showed is not kept to its end: {why}\n")

@@ -383,3 +383,17 @@ def test_a_cancelled_tool_is_ended_with_all_it_began(desk: Desk) -> None:
     assert problem.message == "agent was stopped: enough"
     assert problem.code == 143
     assert not Path(f"/proc/{int(desk.out)}").exists()
+
+
+@pytest.mark.parametrize("before", [280, 290, 299])
+@pytest.mark.parametrize("after", [0, 3980, 4085, 4090])
+def test_no_half_of_a_token_is_in_the_last_words(desk: Desk, before: int, after: int) -> None:
+    desk.program(
+        "claude",
+        "#!{python}\nimport os, sys\n"
+        f"sys.exit('x' * {before} + os.environ['ANTHROPIC_API_KEY'] + 'y' * {after})\n",
+    )
+    environment = {**desk.context.environment, "ANTHROPIC_API_KEY": TOKEN}
+    message = desk.failure(environment=environment).message
+
+    assert not any(TOKEN[at : at + 4] in message for at in range(len(TOKEN) - 3))

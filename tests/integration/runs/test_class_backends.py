@@ -115,7 +115,10 @@ def test_a_class_of_another_package_does_the_work(desk: Desk, package: Callable[
         ("sys.exit(3)", "agent panic: SystemExit: 3", 1),
         ("raise KeyboardInterrupt", "agent panic: KeyboardInterrupt: ", 1),
         ("raise BackendError('it is\\ntired', code=9)", "it is tired", 9),
+        ("raise BackendError('it is fine', code=0)", "it is fine", 1),
+        ("raise BackendError('it is fine', code=256)", "it is fine", 1),
         ("raise RuntimeError(context.environment['X_TOKEN'])", "agent panic: RuntimeError: sha", 1),
+        ("raise RuntimeError(context.environment['BASE_URL'])", "agent panic: RuntimeError: ht", 1),
         ("os.kill(os.getpid(), 9)", "agent exited with code 137: ended by SIGKILL", 137),
         ("ctypes.string_at(0)", "agent exited with code 139: ended by SIGSEGV", 139),
     ],
@@ -124,12 +127,14 @@ def test_whatever_a_class_raises_is_one_runs_affair(
     desk: Desk, package: Callable[..., None], body: str, said: str, code: int
 ) -> None:
     package(body)
-    problem = desk.failure("mine", X_TOKEN=TOKEN)
+    url = "http://me:hidden-password@127.0.0.1:1/"
+    problem = desk.failure("mine", X_TOKEN=TOKEN, BASE_URL=url)
 
     assert problem.message.startswith(said.rstrip())
     assert "\n" not in problem.message
     assert problem.code == code
     assert TOKEN not in problem.message + desk.err
+    assert "hidden-password" not in problem.message + desk.err
 
 
 def test_a_panic_leaves_its_trace_in_the_file(desk: Desk, package: Callable[..., None]) -> None:

@@ -241,6 +241,7 @@ def test_what_belongs_to_another_run_outlives_the_agent(desk: Desk) -> None:
     assert sorted(desk.living()) == sorted(one.pid for one in family)
     for one in family:
         one.kill()
+    eventually(lambda: desk.living() == [])
 
 
 def test_a_stop_ends_also_what_belongs_to_another_run(desk: Desk) -> None:

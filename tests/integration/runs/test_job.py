@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import threading
 from pathlib import Path
 from typing import Any
@@ -148,12 +149,14 @@ def test_what_cannot_be_recorded_is_not_run(office: Office) -> None:
 
 
 def test_a_record_that_cannot_be_written_ends_the_run_in_a_sentence(office: Office) -> None:
-    def spoil(folder: RunFolder) -> None:
-        os.makedirs(folder.file(".prompt.md.new"))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000_000, before[1]))
+    try:
+        outcome = office.run(f"touch {office.folder}/ran", prompt="x" * 10_000_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
-    outcome = office.run(f"touch {office.folder}/ran", spoil)
-
-    assert outcome.info.end.startswith("Is a directory: ")
+    assert outcome.info.end == "File too large"
     assert not (office.folder / "ran").exists()
     assert office.types() == ["RUN_START", "RUN_CRASH"]
 
@@ -225,3 +228,27 @@ def test_the_bus_is_named_to_the_run(office: Office) -> None:
     assert outcome.folder.read("output.md") == office.home.journal
     with Bus(office.home.journal) as bus:
         assert bus.lifecycle(outcome.info.run_id) == {"RUN_START", "RUN_STOP"}
+
+
+def test_a_secret_in_its_command_is_in_no_record_from_the_beginning(office: Office) -> None:
+    made = office.job(f"echo {SECRET}", env={"MY_TOKEN": SECRET})
+    told: list[str] = []
+    outcome = job.run(made, office.cancel, lambda folder: told.append(folder.read("run-info.yaml")))
+
+    assert "command: sh -c" in told[0]
+    assert SECRET not in told[0] + outcome.folder.read("run-info.yaml")
+
+
+def test_an_answer_there_is_no_room_for_is_there_once(office: Office) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_000_000, before[1]))
+    try:
+        outcome = office.run('ulimit -S -f "$(ulimit -H -f)"; head -c 5000000 /dev/zero')
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    assert outcome.is_done
+    assert outcome.folder.read_info() == outcome.info
+    assert sorted(os.listdir(outcome.folder.path)) == FIVE
+    assert os.path.getsize(outcome.folder.file("output.md")) == 5_000_000
+    assert office.marks() == []

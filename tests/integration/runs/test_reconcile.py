@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 from tests.integration.runs.office import FIVE, Office
 
+from gascity.core.oneshot import Format, OneShot, RunCommand
 from gascity.runs.folder import RunFolder
 from gascity.runs.info import RunInfo, Status
 from gascity.runs.job import mark_of
@@ -47,6 +49,30 @@ def test_a_killed_runner_is_told_of(office: Office) -> None:
     assert marked(mark_of(office.home, folder.run_id)) == []
     assert settle(office.home) == []
     assert len(office.messages()) == 2
+
+
+def test_what_a_killed_run_complained_is_not_quoted_for_its_secrets_are_not_known(
+    office: Office,
+) -> None:
+    folder = _left(office, "echo bad key sk-secret-1234 >&2; touch ready; sleep 1000")
+    settle(office.home)
+
+    assert "sk-secret" in folder.read("agent-stderr.txt")
+    assert not [entry for entry in office.messages() if "sk-secret" in entry.message]
+    assert folder.file("agent-stderr.txt") in office.messages()[-1].message
+
+
+def test_the_answer_of_a_killed_run_is_found_in_what_it_printed(office: Office) -> None:
+    said = """{"type":"result","subtype":"success","is_error":false,"result":"so it is"}"""
+    command = RunCommand(("sh", "-c", f"echo '{said}'"), format=Format.CLAUDE)
+    done = office.run("true", backend=OneShot("mine", command), known={})
+    folder, info = done.folder, done.info
+    Path(folder.file("output.md")).unlink()
+    folder.write_info(replace(info, status=Status.RUNNING))
+    office.forge(folder.run_id, folder=folder.path)
+
+    assert settle(office.home) == [folder.run_id]
+    assert folder.read("output.md").strip() == "so it is"
 
 
 def test_both_killed_leaves_nothing_that_runs(office: Office) -> None:
@@ -146,3 +172,25 @@ def test_what_cannot_be_settled_now_waits(office: Office) -> None:
     os.rename(f"{office.home.journal}.away", office.home.journal)
     assert settle(office.home) == [folder.run_id]
     assert office.types() == ["RUN_START", "RUN_CRASH"]
+
+
+def test_what_a_killed_run_complained_of_is_not_told_to_all(office: Office) -> None:
+    folder = _left(office, "echo a secret >&2; touch ready; sleep 1000")
+    settle(office.home)
+    _, crash = office.messages()
+
+    assert folder.read("agent-stderr.txt") == "a secret\n"
+    assert "a secret" not in crash.message
+    assert folder.file("agent-stderr.txt") in crash.message
+
+
+def test_a_record_that_its_agent_changed_is_settled_where_it_lies(office: Office) -> None:
+    forged = (
+        'sed -i "s/^project_id: .*/project_id: \'$(seq -s . 200)\'/" "$RUN_FOLDER/run-info.yaml"'
+    )
+    is_told = 'until grep -q "^pid: [0-9]" "$RUN_FOLDER/run-info.yaml"; do sleep 0.01; done'
+    folder = _left(office, f"{is_told}; {forged}; touch ready; sleep 1000")
+
+    assert settle(office.home) == [folder.run_id]
+    assert office.infos()[0].project_id == "p"
+    assert [(entry.project, entry.task) for entry in office.messages()] == [("p", "t")] * 2

@@ -144,6 +144,19 @@ def test_its_signals_are_as_at_the_start_of_the_world(desk: Desk) -> None:
     assert {f"SigBlk:\t{none}", f"SigIgn:\t{none}", f"SigCgt:\t{none}"} <= set(signals)
 
 
+@pytest.mark.parametrize(
+    ("program", "said"), [("true", b"0\n"), ("false", b"1\n"), ("no-such-program", b"127 ")]
+)
+def test_its_end_is_seen_where_the_ends_of_children_are_ignored(
+    desk: Desk, program: str, said: bytes
+) -> None:
+    before = "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\nos.environ['PATH'] = '/usr/bin:/bin'"
+    with desk.runner(program, before=before) as runner:
+        told, _ = runner.communicate()
+
+    assert told.startswith(said)
+
+
 @pytest.mark.parametrize(("own", "its"), [(0, "0022"), (0o022, "0022"), (0o077, "0077")])
 def test_its_umask_is_the_usual_one_or_a_stricter_one_of_the_user(
     desk: Desk, own: int, its: str

@@ -116,6 +116,10 @@ def test_what_all_agents_have_runs_have_too(load: Load) -> None:
             '[providers.claude]\nbase_url = "example.com"\n',
             'city.toml:5:1: expected an address such as "https://example.com/v1"',
         ),
+        (
+            '[providers.codex]\nbase_url = "https://me:pw@example.com/v1"\n',
+            "city.toml:5:1: an address with a login cannot be used here: it would be an argument",
+        ),
         ('[providers.own]\nmodel = "x"\n', 'city.toml:4:1: missing key "command"'),
         ('[providers.claude]\nenv = { X = "{{.Nope}}" }\n', "city.toml:5:"),
     ],

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from gascity.config import keeping
 from gascity.core.actions import Event, EventType
 from gascity.core.memory import Memory
 from gascity.errors import GascityError, UsageError
@@ -287,12 +288,28 @@ def test_messages_of_made_up_types_are_counted_as_one(bus: Bus, journal: Journal
     assert journal.events.totals() == {"FACT": 2, OTHER: 3}
 
 
-@pytest.mark.parametrize("folder", ["gascity", ".gc"])
-def test_outside_of_cities_posting_lets_old_messages_go(tmp_path: Path, folder: str) -> None:
-    """In a city its controller does, which knows for how long they are kept."""
+@pytest.mark.parametrize(
+    ("folder", "city", "goes"),
+    [
+        ("gascity", None, True),
+        (".gc", "", True),
+        (".gc", '[daemon]\nkeep_events = "1h"\n', True),
+        (".gc", '[daemon]\nkeep_events = "8760h"\nkeep_megabytes = 100\n', True),
+        (".gc", None, False),
+        (".gc", "[daemon\n", False),
+        (".gc", "daemon = 1\n", False),
+        (".gc", "[daemon]\nkeep_events = 1\n", False),
+        (".gc", '[daemon]\nkeep_megabytes = "x"\n', False),
+    ],
+)
+def test_posting_lets_old_messages_go_where_it_is_known_how_long_they_are_kept(
+    tmp_path: Path, folder: str, city: str | None, *, goes: bool
+) -> None:
     path = tmp_path / folder / "city.db"
     path.parent.mkdir()
-    with Bus(str(path)) as bus:
+    if city is not None:
+        (tmp_path / "city.toml").write_text(city)
+    with Bus(str(path), kept=keeping.kept) as bus:
         bus.post("INFO", "old")
         assert bus._db is not None
         bus._db.execute("UPDATE event SET at = 1.0")
@@ -301,7 +318,21 @@ def test_outside_of_cities_posting_lets_old_messages_go(tmp_path: Path, folder: 
             bus.post("INFO", "new")
 
         first = bus.page(0).first
-    assert first == (1 if folder == ".gc" else 2)
+    assert first == (2 if goes else 1)
+
+
+def test_what_a_city_keeps_for_longer_stays(tmp_path: Path) -> None:
+    path = tmp_path / ".gc" / "city.db"
+    path.parent.mkdir()
+    (tmp_path / "city.toml").write_text('[daemon]\nkeep_events = "2000h"\n')
+    with Bus(str(path), kept=keeping.kept) as bus:
+        bus.post("INFO", "old")
+        assert bus._db is not None
+        bus._db.execute("UPDATE event SET at = at - 1900 * 3600")
+        for _ in range(TIDIED):
+            bus.post("INFO", "new")
+
+        assert bus.page(0).first == 1
 
 
 def test_a_full_disk_is_told_and_the_message_is_not_there(bus: Bus) -> None:

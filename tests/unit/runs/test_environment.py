@@ -13,7 +13,7 @@ from gascity.core.fingerprint import conceal
 from gascity.core.model import AlertSettings
 from gascity.core.oneshot import OneShot, RunCommand
 from gascity.errors import BackendError
-from gascity.runs.environment import RunIds, RunPaths, run_environment, withheld_of
+from gascity.runs.environment import RunIds, RunPaths, run_environment, secrets_in, withheld_of
 from gascity.runs.tokens import read_token
 
 IDS = RunIds("r1", "p", "t")
@@ -177,7 +177,7 @@ def test_the_secrets_are_told_and_harmless_values_are_not() -> None:
         "SSH_AUTH_SOCK": "/tmp/agent",
         "DB_PASSWORD": "pw-1",
     }
-    backend = replace(built_in()["claude"], base_url="http://u:hidden@gate/v1")
+    backend = replace(built_in()["claude"], base_url="http://u:hid%20den@gate/v1")
     env = run_environment(
         host,
         IDS,
@@ -188,7 +188,7 @@ def test_the_secrets_are_told_and_harmless_values_are_not() -> None:
         own={"X_AUTH": "own-secret"},
     )
 
-    assert set(env.secrets) == {"tok-123", "pw-1", "own-secret", "hidden"}
+    assert set(env.secrets) == {"tok-123", "pw-1", "own-secret", "hid%20den", "hid den"}
     assert list(env.secrets) == sorted(env.secrets, key=len, reverse=True)
     assert "tok-123" not in conceal("a tok-123 b", env.secrets)
     assert "tok-123" not in repr(env)
@@ -232,3 +232,19 @@ def test_what_is_no_token_is_refused_and_not_shown(
 
     assert refused.value.message.startswith("the token_file of backend own ")
     assert "two" not in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("url", "secrets"),
+    [
+        ("http://gate/v1", ()),
+        ("http://tok-123@gate/v1", ("tok-123",)),
+        ("http://u:hidden@gate/v1", ("hidden",)),
+        ("http://[::1", ()),
+        ("nothing", ()),
+    ],
+)
+def test_the_login_in_an_address_is_a_secret_whoever_set_it(
+    url: str, secrets: tuple[str, ...]
+) -> None:
+    assert secrets_in({"BASE_URL": url}, OneShot("x")) == secrets

@@ -67,7 +67,9 @@ def test_a_stream_without_an_answer_is_the_answer_as_it_is(folder: RunFolder) ->
     assert _read(folder, OUTPUT) == b"plain words\n"
 
 
-def test_a_link_that_leads_nowhere_is_left_alone(folder: RunFolder, tmp_path: Path) -> None:
+def test_a_link_that_leads_nowhere_is_not_written_through(
+    folder: RunFolder, tmp_path: Path
+) -> None:
     _write(folder, STDOUT, b"secret")
     os.symlink(tmp_path / "elsewhere", folder.file(OUTPUT))
     complete(folder)
@@ -80,3 +82,13 @@ def test_the_last_lines_of_a_file_are_text(folder: RunFolder) -> None:
 
     assert last_lines(folder, STDERR, 2) == "line 99998 \ufffd\nline 99999 \ufffd"
     assert last_lines(folder, STDOUT, 2) == ""
+
+
+@pytest.mark.parametrize("more", range(-16, 17, 4))
+def test_no_part_of_a_secret_is_in_the_last_lines(folder: RunFolder, more: int) -> None:
+    secret = "SK-SECRET-WXYZ"
+    _write(folder, STDERR, b"x" * 99 + secret.encode() + b"y" * (64 * 1024 + more))
+    said = last_lines(folder, STDERR, 50, (secret,))
+
+    assert said.endswith("y" * 60_000)
+    assert not {*secret} & {*said}

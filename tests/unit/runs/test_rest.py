@@ -371,7 +371,8 @@ def test_nobody_there_is_tried_again(run: Run) -> None:
         port = taken.getsockname()[1]
     message = run.failure(f"http://127.0.0.1:{port}")
 
-    assert message == ("api call failed: 127.0.0.1 cannot be reached (ConnectError); tried 5 times")
+    assert message.startswith("api call failed: 127.0.0.1 cannot be reached (")
+    assert message.endswith("Connection refused); tried 5 times")
 
 
 def test_a_server_may_say_when_to_come_back(run: Run, serve: MakeServer) -> None:
@@ -472,3 +473,99 @@ def test_a_document_without_end_is_a_failure(
     reply = Reply((b'{"x": "' + b"x" * 2000,), kind="application/json")
 
     assert "too long" in run.failure(serve(reply))
+
+
+# --- what servers do that nobody expects
+
+
+@pytest.mark.parametrize("lead", [(b"\xef\xbb\xbf",), (b"\xef", b"\xbb\xbf")])
+def test_a_mark_of_utf8_at_the_beginning_takes_nothing_away(
+    run: Run, serve: MakeServer, lead: tuple[bytes, ...]
+) -> None:
+    run.execute(serve(Reply((*lead, delta("a"), delta("b"), DONE))))
+
+    assert run.out == "ab"
+
+
+@pytest.mark.parametrize("end", [b"\r", b"\r\n", b"\n"])
+@pytest.mark.parametrize("size", [1, 2, 3, 1000])
+def test_a_line_may_end_in_three_ways_wherever_it_is_cut(
+    run: Run, serve: MakeServer, end: bytes, size: int
+) -> None:
+    whole = (delta("a") + b": a comment\n\n" + delta("b") + DONE).replace(b"\n", end)
+    parts = tuple(whole[at : at + size] for at in range(0, len(whole), size))
+    run.execute(serve(Reply(parts)))
+
+    assert run.out == "ab"
+
+
+def test_an_event_without_data_is_a_sign_of_life(run: Run, serve: MakeServer) -> None:
+    run.execute(serve(Reply((delta("a"), b"data:\n\n", b"data: \n\n", delta("b"), DONE))))
+
+    assert run.out == "ab"
+
+
+@pytest.mark.parametrize("then", ["cut", "stall"])
+def test_a_refusal_counts_though_its_body_does_not_come(
+    run: Run, serve: MakeServer, then: str
+) -> None:
+    server = serve(Reply((b"no such key",), status=401, then=then))
+    message = run.failure(server, idle=0.3)
+
+    assert message == "api call failed: perplexity api error: status 401: no such key"
+    assert len(server.got) == 1
+
+
+@pytest.mark.parametrize(
+    "moment", ["Wed, 99 Oct 99999999999 99:99:99 GMT", "-1", "soon", "1e400", "\u00b2"]
+)
+def test_a_moment_that_is_none_is_left_out(run: Run, serve: MakeServer, moment: str) -> None:
+    server = serve(Reply(status=429, headers={"Retry-After": moment}), said("x"))
+    run.execute(server)
+
+    assert run.out == "x"
+
+
+def test_deltas_that_begin_alike_are_kept(run: Run, serve: MakeServer) -> None:
+    run.execute(serve(said("----", "----", "----")), Xai)
+
+    assert run.out == "-" * 12
+
+
+def test_a_delta_that_begins_like_the_answer_is_told_by_the_message(
+    run: Run, serve: MakeServer
+) -> None:
+    def both(new: str, whole: str) -> bytes:
+        return event({"choices": [{"delta": {"content": new}, "message": {"content": whole}}]})
+
+    run.execute(serve(Reply((both("haha", "haha"), both("haha", "hahahaha"), DONE))))
+
+    assert run.out == "hahahaha"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SSL_CERT_FILE", "/nowhere/to/be/found"),
+        ("SSL_CERT_FILE", __file__),
+        ("HTTPS_PROXY", "garbage://me:hidden-pw@127.0.0.1:1"),
+        ("ALL_PROXY", "nothing://[::1"),
+    ],
+)
+def test_what_the_environment_says_wrong_of_connections_is_told(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    for other in ("NO_PROXY", "no_proxy", "HTTPS_PROXY", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv(name, value)
+    message = run.failure("https://nowhere.invalid/v1")
+
+    assert message.startswith("api call failed: the certificates or the proxy that the environment")
+    assert "hidden-pw" not in message
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 300])
+def test_a_host_that_cannot_be_one_is_told(run: Run, host: str) -> None:
+    message = run.failure(f"http://{host}/v1")
+
+    assert message == "api call failed: the base url has a host that cannot be one"

@@ -7,6 +7,7 @@ to the server and nowhere else: no message and no log has it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import random
@@ -71,17 +72,26 @@ class Call:
             url = httpx.URL("")
         if url.scheme not in {"http", "https"} or not url.host:
             raise Failed("the base url is none that begins with http:// or https://")
-        # A transport of our own takes no proxy from the environment, which has another loopback.
-        transport = httpx.HTTPTransport() if is_loopback(url.host) else None
-        limits = httpx.Timeout(self.idle, connect=min(CONNECTING, self.idle))
         pause, number = self.pause, 1
-        with httpx.Client(transport=transport, timeout=limits) as client:
+        with self._client(url) as client:
             while (failed := (yield from self._try(client, url, body))) is not None:
                 if number == MOST_TRIES:
                     raise Failed(f"{failed.why}; tried {MOST_TRIES} times")
                 jittered = random.uniform(pause, pause * 1.5)  # noqa: S311  no secret
                 self._wait(failed, jittered if failed.wait is None else failed.wait, number)
                 pause, number = min(pause * 2, LONGEST_PAUSE), number + 1
+
+    def _client(self, url: httpx.URL) -> httpx.Client:
+        import httpx  # noqa: PLC0415  as above
+
+        limits = httpx.Timeout(self.idle, connect=min(CONNECTING, self.idle))
+        try:
+            # One of our own takes no proxy from the environment, which has another loopback.
+            transport = httpx.HTTPTransport() if is_loopback(url.host) else None
+            return httpx.Client(transport=transport, timeout=limits)
+        except (OSError, ValueError, ImportError, httpx.InvalidURL) as problem:
+            what = "the certificates or the proxy that the environment names cannot be used"
+            raise Failed(f"{what}: {problem}") from None
 
     def _wait(self, failed: _Again, wait: float, number: int) -> None:
         if wait > LONGEST_WAIT:
@@ -121,7 +131,11 @@ class Call:
                 raise Failed(f"the stream was cut before its end ({kind})") from None
             if isinstance(problem, httpx.LocalProtocolError | httpx.UnsupportedProtocol):
                 raise Failed(f"the request cannot be sent ({kind})") from None
+            if isinstance(problem, httpx.ConnectError):  # nothing was sent yet
+                kind = str(problem) or kind
             return _Again(f"{url.host} cannot be reached ({kind})")
+        except UnicodeError:
+            raise Failed("the base url has a host that cannot be one") from None
         except httpx.HTTPError as problem:
             raise Failed(f"the answer cannot be read ({type(problem).__name__})") from None
 
@@ -134,12 +148,18 @@ class Call:
         raise Failed(f"{why}: {self._body(answer)}")
 
     def _body(self, answer: httpx.Response) -> str:
-        """Return the beginning of a refusal; struck out before it is cut, no half token stays."""
+        """Return the beginning of a refusal; struck out before it is cut, no half token stays.
+
+        What does not come of it changes nothing: it was refused.
+        """
+        import httpx  # noqa: PLC0415  as above
+
         said = bytearray()
-        for chunk in answer.iter_bytes(4096):
-            said += chunk
-            if len(said) > 4 * _BODY + len(self.token):
-                break
+        with contextlib.suppress(httpx.HTTPError):
+            for chunk in answer.iter_bytes():
+                said += chunk
+                if len(said) > 4 * _BODY + len(self.token):
+                    break
         words = " ".join(conceal(said.decode("utf-8", "replace"), (self.token,)).split())
         return words if len(words) <= _BODY else f"{words[:_BODY]}..."
 
@@ -152,7 +172,8 @@ class Call:
                 self._check()
                 if data.strip() == DONE:
                     return
-                yield self._parsed(data)
+                if data.strip():  # else it only says that it lives
+                    yield self._parsed(data)
         except TooLong:
             raise Failed("an event of the stream is too long") from None
         raise Failed("the stream was cut before its end")

@@ -44,6 +44,7 @@ class ChatBackend:
     """Asks one service. `idle` and `pause` are in seconds."""
 
     service: ClassVar[Service]
+    repeats: ClassVar[bool] = False  # a part may hold all that was said so far
 
     def __init__(self, *, idle: float = IDLE, pause: float = FIRST_PAUSE) -> None:
         self._idle = idle
@@ -89,7 +90,7 @@ class ChatBackend:
                 raise BackendError(f"write {out.name!s}: {problem.strerror}") from problem
 
     def _answer(self, call: Call, body: bytes, out: FileIO) -> None:
-        answer = Answer()
+        answer = Answer(repeats=self.repeats)
         for document in call.documents(body):
             if said := error_of(document):
                 raise Failed(f"{self.type} api error: {said}")

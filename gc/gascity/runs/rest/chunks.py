@@ -6,6 +6,7 @@ was said so far. Some servers put all of it into `delta`, too.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 
 Document = Mapping[str, object]
@@ -13,23 +14,38 @@ _SURE = 4  # characters; after fewer, a part may begin with the same ones by cha
 
 
 class Answer:
-    """An answer that grows."""
+    """An answer that grows. With `repeats` a `delta` may hold all that was said so far."""
 
-    def __init__(self) -> None:
-        self.text = ""
+    def __init__(self, *, repeats: bool = False) -> None:
+        self._repeats = repeats
+        self._said = io.StringIO(newline="")  # it may come in very many parts
         self.sources: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All of it, so far."""
+        return self._said.getvalue()
 
     def add(self, document: Document) -> str:
         """Take a document in, and return what it adds to the text."""
         self.sources = _sources(document) or self.sources
         delta, message = _content(document, "delta"), _content(document, "message")
-        if delta and not (len(self.text) >= _SURE and delta.startswith(self.text)):
+        if delta and not self._is_whole(delta, message):
             new = delta
         else:
             whole = delta or message
-            new = whole.removeprefix(self.text) if whole.startswith(self.text) else ""
-        self.text += new
+            new = whole[self._said.tell() :] if self._begins(whole) else ""
+        self._said.write(new)
         return new
+
+    def _is_whole(self, delta: str, message: str) -> bool:
+        if self._begins(message) and message.startswith(delta, self._said.tell()):
+            return False
+        return self._repeats and self._said.tell() >= _SURE and self._begins(delta)
+
+    def _begins(self, text: str) -> bool:
+        """Tell whether a text begins with all that was said."""
+        return len(text) >= self._said.tell() and text.startswith(self.text)
 
 
 def error_of(document: Document) -> str:

@@ -18,6 +18,8 @@ class Perplexity(ChatBackend):
         token_env="PERPLEXITY_API_KEY",  # noqa: S106  the name of a variable
     )
 
+    repeats: ClassVar[bool] = True
+
     def closing(self, answer: Answer) -> str:
         """Return the sources of an answer."""
         if not answer.sources:

@@ -1,13 +1,14 @@
 """Server-sent events: what a server says bit by bit.
 
 Lines are split as bytes: U+2028 within a text is no end of a line here, and a character may come
-in two parts.
+in two parts. A line ends with CR, LF or both, and the first one may begin with a mark of UTF-8.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+BEGINNING = b"\xef\xbb\xbf"
 LONGEST = 32 * 1024 * 1024  # bytes of an event
 
 
@@ -22,7 +23,9 @@ def events(chunks: Iterable[bytes]) -> Iterator[str]:
     """
     data: list[bytes] = []
     size = 0
-    for line in _lines(chunks):
+    lead = BEGINNING
+    for whole in _lines(chunks):
+        line, lead = whole.removeprefix(lead), b""
         if not line:
             if data:
                 yield _text(data)
@@ -40,16 +43,19 @@ def events(chunks: Iterable[bytes]) -> Iterator[str]:
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     rest = bytearray()
-    for chunk in chunks:
-        first, *others = chunk.split(b"\n")
+    half = False  # the last line ended with a CR whose LF may still come
+    for chunk in filter(None, chunks):
+        text = chunk.removeprefix(b"\n") if half else chunk
+        half = chunk.endswith(b"\r")
+        first, *others = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         rest += first
         for other in others:
-            yield bytes(rest.removesuffix(b"\r"))
+            yield bytes(rest)
             rest = bytearray(other)
         if len(rest) > LONGEST:
             raise TooLong
     if rest:
-        yield bytes(rest.removesuffix(b"\r"))
+        yield bytes(rest)
 
 
 def _text(data: list[bytes]) -> str:
