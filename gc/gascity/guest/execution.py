@@ -51,6 +51,10 @@ class Outcome:
     stderr: str
 
 
+class _Stops(Exception):
+    """Nothing is begun any more."""
+
+
 class Executor:
     """Runs commands, from any thread, until it is told to stop."""
 
@@ -77,7 +81,7 @@ class Executor:
         return self._run((*interpreter, code), f"failed to execute {interpreter[0]}: ")
 
     def stop(self, *, timeout: float) -> None:
-        """End what runs, with all that it started; what comes now ends at once."""
+        """End what runs, with all that it started; nothing is begun any more."""
         with self._idle:
             if self._stop >= 0:
                 os.close(self._stop)
@@ -95,6 +99,8 @@ class Executor:
         mark = secrets.token_hex(16)
         try:
             process = self._spawn(words, mark)
+        except _Stops:
+            return Outcome(STOPPED, "", "not begun because the daemon stops\n")
         except ValueError:
             return Outcome(NOT_RUN, "", f"{prefix}nul byte found in provided data")
         except OSError as problem:
@@ -112,6 +118,8 @@ class Executor:
 
     def _spawn(self, words: Sequence[str], mark: str) -> subprocess.Popen[bytes]:
         with self._lock:  # `reap` must not take it for an orphan
+            if self._stop < 0:  # nobody would be left to end it
+                raise _Stops
             process = subprocess.Popen(
                 words,
                 stdin=subprocess.DEVNULL,
