@@ -29,6 +29,7 @@ TIMED_OUT = 124
 STOPPED = 143  # as a shell says it of who was ended with SIGTERM
 PIECE = 65536
 GRACE = 0.1  # seconds for a grandchild to end its output after the shell has ended
+LONGEST_WAIT = 3600.0  # seconds; the system's calls take some weeks and no more
 POLL = 0.02  # seconds between two looks at the shell where no descriptor tells of its end
 
 INTERPRETERS = {
@@ -178,7 +179,7 @@ class Executor:
                 if deadline is not None and now >= deadline:
                     return is_over
                 left = None if deadline is None else deadline - now
-                wait = POLL if end is None and not is_over else left
+                wait = POLL if end is None and not is_over else left and min(left, LONGEST_WAIT)
                 ready = {key.fileobj for key, _ in selector.select(wait)}
                 if self._stopping in ready and not is_over:
                     return False

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from gascity.guest.execution import Executor
 
 
@@ -15,3 +17,12 @@ def test_nothing_is_begun_after_the_stop(tmp_path: Path) -> None:
 
     outcome = executor.shell("true")  # what was tried would fail as before
     assert (outcome.exit_code, outcome.stderr) == (143, "not begun because the daemon stops\n")
+
+
+@pytest.mark.parametrize("timeout", [3_000_000, 1e300, float("inf")])
+def test_a_time_limit_may_be_longer_than_the_system_can_wait(
+    timeout: float, tmp_path: Path
+) -> None:
+    executor = Executor(str(tmp_path), timeout=timeout, most=1000)
+
+    assert executor.shell("sleep 0.01; echo hi").stdout == "hi\n"
