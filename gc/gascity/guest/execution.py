@@ -72,13 +72,15 @@ class Executor:
 
     def shell(self, command: str) -> Outcome:
         """Run a command line."""
-        return self._run(("sh", "-c", command), "")
+        return self._run(("sh", "-c", _no_option(command)), "")
 
     def code(self, language: str, code: str) -> Outcome:
         """Run a piece of a programming language."""
         interpreter = INTERPRETERS.get(language.lower())
         if interpreter is None:
             return Outcome(NOT_RUN, "", f"unsupported language: {language}")
+        if interpreter[0] != "python3":  # which takes the next word whatever it is
+            code = _no_option(code)
         return self._run((*interpreter, code), f"failed to execute {interpreter[0]}: ")
 
     def stop(self, *, timeout: float) -> None:
@@ -193,6 +195,11 @@ class Executor:
                     if end is not None:
                         selector.unregister(end)
         return True
+
+
+def _no_option(text: str) -> str:
+    """Return it so that a shell does not take it for options of its own."""
+    return f" {text}" if text.startswith(("-", "+")) else text
 
 
 @contextlib.contextmanager

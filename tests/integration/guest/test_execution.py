@@ -26,3 +26,16 @@ def test_a_time_limit_may_be_longer_than_the_system_can_wait(
     executor = Executor(str(tmp_path), timeout=timeout, most=1000)
 
     assert executor.shell("sleep 0.01; echo hi").stdout == "hi\n"
+
+
+def test_a_command_that_looks_like_an_option_is_a_command(tmp_path: Path) -> None:
+    executor = Executor(str(tmp_path), timeout=60, most=1000)
+
+    for outcome in (
+        executor.shell("-o 2>/dev/null; echo hi"),
+        executor.shell("+x 2>/dev/null; echo hi"),
+        executor.code("sh", "-o 2>/dev/null; echo hi"),
+        executor.code("python", "-print('hi') if 0 else print('hi')"),
+    ):
+        assert (outcome.exit_code, outcome.stdout) == (0, "hi\n")
+    assert executor.shell("-no-such-command").exit_code == 127
