@@ -10,6 +10,7 @@ import contextlib
 import hmac
 import os
 import re
+import select
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -117,6 +118,7 @@ class Talk:
 
 
 def complain(problem: str) -> None:
-    """Write a line for whoever looks after the daemon."""
-    with contextlib.suppress(OSError):
-        os.write(2, f"gc guest: {problem}\n".encode(errors="replace"))
+    """Write a line for whoever looks after the daemon; nobody waits until it is read."""
+    with contextlib.suppress(OSError, ValueError):
+        if select.select([], [2], [], 0)[1]:
+            os.write(2, f"gc guest: {problem}\n".encode(errors="replace"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import socket
 import stat
@@ -268,3 +269,25 @@ def test_a_long_path_of_a_socket_is_no_hindrance(tmp_path: Path) -> None:
         process.terminate()
         assert process.wait(30) == 0
     assert not (deep / "sock").exists()
+
+
+def test_complaints_that_nobody_reads_hold_nobody_up(tmp_path: Path) -> None:
+    path = str(tmp_path / "sock")
+    words = [*MODULE, "--socket", path, "--max-connections", "1"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        fcntl.fcntl(process.stderr, fcntl.F_SETPIPE_SZ, 4096)
+        try:
+            eventually(lambda: os.path.exists(path))
+            with socket.socket(socket.AF_UNIX) as first:
+                eventually(lambda: reaches(first, path))
+                first.sendall(request("ping"))
+                assert b"pong" in first.recv(65536)
+                for _ in range(200):
+                    with socket.socket(socket.AF_UNIX) as other:
+                        other.settimeout(60)
+                        other.connect(path)
+                        assert b"too many connections" in other.recv(65536)
+        finally:
+            process.terminate()
+            assert process.wait(60) == 0
