@@ -67,7 +67,9 @@ def serve(settings: Settings) -> None:
     rules = Rules(Methods(executor, files), _token(settings.token_file), settings.max_line)
     server = Server(rules, executor, most=settings.max_connections)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, server.stop)
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, server.stop)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if it is ignored, exit codes are lost
     _give_memory_back()
     if settings.stdio:
         server.serve_stdio()

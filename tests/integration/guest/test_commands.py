@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -229,9 +230,43 @@ def no_zombies(talk: Conversation, command: str) -> bool:
 
 @pytest.mark.parametrize("wanted", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_a_quiet_daemon(wanted: signal.Signals, tmp_path: Path) -> None:
+    if wanted == signal.SIGHUP and signal.getsignal(wanted) == signal.SIG_IGN:
+        pytest.skip("these tests shall outlive their terminal, and so would the daemon")
     with running(tmp_path) as daemon:
         daemon.process.send_signal(wanted)
 
         assert daemon.process.wait(30) == 0
         assert not os.path.exists(daemon.path)
         assert daemon.complaints == ""
+
+
+def test_a_daemon_that_shall_outlive_its_terminal_does(tmp_path: Path) -> None:
+    path = str(tmp_path / "guest.sock")
+    words = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *MODULE, "--socket", path]
+    with subprocess.Popen(words) as process:
+        try:
+            eventually(lambda: os.path.exists(path))
+            process.send_signal(signal.SIGHUP)
+            with socket.socket(socket.AF_UNIX) as sock:
+                eventually(lambda: sock.connect_ex(path) == 0)
+                sock.sendall(request("ping"))
+                assert b"pong" in sock.recv(65536)
+        finally:
+            process.terminate()
+        assert process.wait(30) == 0
+
+
+def test_exit_codes_are_known_where_whoever_started_it_did_not_care_for_children(
+    tmp_path: Path,
+) -> None:
+    start = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+    start += "from gascity.guest.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", start, "--stdio"],
+        input=request("exec", ["exit 42"]),
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+
+    assert json.loads(done.stdout)["result"]["exit_code"] == 42
