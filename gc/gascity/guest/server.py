@@ -7,21 +7,23 @@ running, no socket left in the file system.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import selectors
 import socket
 import stat
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from gascity import jsonrpc, unixsocket
 from gascity.guest.execution import Executor
 from gascity.guest.talk import PIECE, Rules, Talk, complain
 
-PATIENCE = 10.0  # seconds for what runs to be ended
+PATIENCE = 10.0  # seconds for what runs to be ended, and for a folder that is held
 LINGER = 10.0  # seconds in which the rest of a line that is too long is let go
 PAUSE = 0.1  # seconds until another try to accept a connection
+STEP = 0.01  # seconds between two tries to hold a folder
 REAP = 1.0  # seconds between two looks for orphans that have ended
 
 
@@ -131,6 +133,11 @@ class Server:
 
 def listen_unix(path: str) -> socket.socket:
     """Return a listening socket that this user alone can reach. Raises CannotServe."""
+    with _held(os.path.dirname(path)):  # of two that begin at once, the second sees the first
+        return _listen_unix(path)
+
+
+def _listen_unix(path: str) -> socket.socket:
     try:
         mode = os.lstat(path).st_mode
     except OSError:
@@ -149,6 +156,27 @@ def listen_unix(path: str) -> socket.socket:
         return unixsocket.listen(path)
     except OSError as problem:
         raise CannotServe(f"cannot listen on {path}: {problem.strerror}") from None
+
+
+@contextlib.contextmanager
+def _held(folder: str) -> Iterator[None]:
+    """Hold a folder, as far as its system lets us and whoever else holds it lets go of it."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            descriptor = os.open(folder or os.curdir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            stack.callback(os.close, descriptor)
+            until = time.monotonic() + PATIENCE
+            while not _locks(descriptor) and time.monotonic() < until:
+                time.sleep(STEP)
+        yield
+
+
+def _locks(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def listen_vsock(port: int) -> socket.socket:

@@ -9,6 +9,7 @@ import socket
 import stat
 import subprocess
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tests.integration.guest.daemon import (
     running,
 )
 
+from gascity.guest.server import CannotServe, listen_unix
 from gascity.testing.eventually import eventually
 
 DENIED = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": "not authorised"}}
@@ -291,3 +293,28 @@ def test_complaints_that_nobody_reads_hold_nobody_up(tmp_path: Path) -> None:
         finally:
             process.terminate()
             assert process.wait(60) == 0
+
+
+def test_of_many_daemons_that_begin_at_once_one_serves(tmp_path: Path) -> None:
+    for number in range(20):
+        path = str(tmp_path / f"sock{number}")
+        begin = threading.Barrier(6)
+        serving: list[socket.socket] = []
+
+        def serve(path: str, begin: threading.Barrier, serving: list[socket.socket]) -> None:
+            begin.wait()
+            with suppress(CannotServe):
+                serving.append(listen_unix(path))
+
+        threads = [
+            threading.Thread(target=serve, args=(path, begin, serving))
+            for _ in range(begin.parties)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        for sock in serving:
+            sock.close()
+        assert len(serving) == 1
