@@ -52,7 +52,7 @@ def test_every_option_reaches_the_daemon(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "file").write_text("12345")
     words = [
-        *("--root", "work", "--workdir", "work", "--timeout", "0.2", "--max-output", "3"),
+        *("--root", "work", "--workdir", "work", "--timeout", "5", "--max-output", "3"),
         *("--max-file", "4", "--max-line", "100", "--token-file", "token"),
     ]
     asked = (

@@ -50,10 +50,14 @@ def converse(daemon: Daemon, block: str) -> None:
 
 def test_every_answer_on_the_page_is_the_answer_of_the_daemon(work: Path) -> None:
     examples = blocks(PAGE, "guest")
-    words = ("--root", str(work), "--workdir", str(work), "--timeout", "1")
-    with running(work.parent / "home", *words) as daemon:
+    words = ("--root", str(work), "--workdir", str(work))
+    limited = ("--timeout", "5")
+    with (
+        running(work.parent / "home", *words) as daemon,
+        running(work.parent / "other", *words, *limited) as hurried,
+    ):
         for block in examples:
-            converse(daemon, block)
+            converse(hurried if "5 s, the limit" in block else daemon, block)
 
     assert len(examples) > 12
 

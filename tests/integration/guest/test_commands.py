@@ -126,12 +126,19 @@ def test_the_time_limit_ends_whoever_was_started_wherever_they_went(tmp_path: Pa
         (trap "" TERM HUP INT; echo $$ >> pids; while :; do read x < hold; done)
     """
     os.mkfifo(tmp_path / "hold")
-    with running(tmp_path, "--workdir", str(tmp_path), "--timeout", "4") as daemon:
-        found = daemon.connect().result("exec", cmd=command)
+    noted: list[str] = []
+    for limit in ("4", "15", "60"):  # a busy machine needs longer until all of them are there
+        (tmp_path / "pids").unlink(missing_ok=True)
+        with running(tmp_path, "--workdir", str(tmp_path), "--timeout", limit) as daemon:
+            found = daemon.connect().result("exec", cmd=command)
 
-        assert found["exit_code"] == 124
-        assert "ended after 4 s" in found["stderr"]
-        assert all(is_gone(pid) for pid in pids(tmp_path, 6))
+            noted = _lines(tmp_path / "pids")
+            assert found["exit_code"] == 124
+            assert f"ended after {limit} s" in found["stderr"]
+            assert all(is_gone(int(pid)) for pid in noted)
+        if len(noted) == 6:
+            break
+    assert len(noted) == 6
 
 
 def test_without_a_time_limit_a_command_may_take_long(tmp_path: Path) -> None:
@@ -171,21 +178,23 @@ def test_a_stopped_daemon_leaves_no_command_and_no_socket(tmp_path: Path) -> Non
 
 def test_a_system_that_does_not_tell_of_an_end_is_asked(tmp_path: Path) -> None:
     start = "import os, sys; del os.pidfd_open; from gascity.guest.main import main; main()"
-    asked = [
-        request("exec", ["echo hi; exit 3"]),
-        request("exec", ["sleep 60 & echo $! > pids"]),
-        request("exec", ["kill $(cat pids); sleep 60"]),
-    ]
-    done = subprocess.run(
-        [sys.executable, "-c", start, "--stdio", "--timeout", "1", "--workdir", str(tmp_path)],
-        input=b"".join(asked),
-        capture_output=True,
-        check=True,
-        timeout=60,
-    )
+    codes = []
+    for limit, commands in (
+        ("0", ["echo hi; exit 3", "sleep 60 & echo $! > pids", "kill $(cat pids)"]),
+        ("1", ["sleep 60"]),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", start, "--stdio", "--timeout", limit],
+            cwd=tmp_path,
+            input=b"".join(request("exec", [command]) for command in commands),
+            capture_output=True,
+            check=True,
+            timeout=60,
+        )
+        assert done.stderr == b""
+        codes += [json.loads(line)["result"]["exit_code"] for line in done.stdout.splitlines()]
 
-    codes = [json.loads(line)["result"]["exit_code"] for line in done.stdout.splitlines()]
-    assert (codes, done.stderr) == ([3, 0, 124], b"")
+    assert codes == [3, 0, 0, 124]
 
 
 def test_a_command_has_the_environment_of_the_daemon_and_no_terminal(tmp_path: Path) -> None:
