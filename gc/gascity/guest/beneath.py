@@ -12,6 +12,7 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 
+LONGEST = 4096  # bytes of a path, with the one that ends it
 MOST_LINKS = 40  # as Linux has it
 FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 ROOT = "."  # the name that stands for the folder itself
@@ -36,6 +37,7 @@ class Beneath:
 
         The name need not be there. Raises Outside, and OSError where the way ends.
         """
+        check_length(path)
         if ".." in path.split("/"):
             raise Outside
         steps = self._inside(path) if path.startswith("/") else [*self._workdir, *_parts(path)]
@@ -121,6 +123,12 @@ class _Walk:
                 return False
             raise
         return True
+
+
+def check_length(path: str) -> None:
+    """Raise what the system raises for a path that is longer than it takes."""
+    if len(path.encode()) >= LONGEST:
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
 
 
 def _parts(path: str) -> list[str]:

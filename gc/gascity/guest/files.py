@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterator
 from typing import IO, Union
 
-from gascity.guest.beneath import Beneath, Outside
+from gascity.guest.beneath import Beneath, Outside, check_length
 from gascity.guest.execution import reason
 
 READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -99,13 +99,25 @@ class Files:
             with self._beneath.find(path, make=True) as place:
                 yield place
             return
+        check_length(path)
         folder, name = os.path.split(os.path.realpath(os.path.join(self._workdir, path)))
-        os.makedirs(folder, exist_ok=True)
+        _make(folder)
         descriptor = os.open(folder, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY)
         try:
             yield descriptor, name
         finally:
             os.close(descriptor)
+
+
+def _make(folder: str) -> None:
+    """Make a folder and those that lead to it, however many: `os.makedirs` calls itself."""
+    missing = []
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for each in reversed(missing):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(each)
 
 
 def _replace(folder: int, name: str, data: bytes) -> None:

@@ -6,6 +6,7 @@ import itertools
 import os
 import random
 import stat
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -96,6 +97,26 @@ def test_a_file_that_may_not_be_written_is_not_replaced(make: Make, work: Path) 
 
     with pytest.raises(Refused, match=r"failed to write 'kept': Permission denied \(os error 13\)"):
         make(work).write("kept", "new")
+
+
+@BOTH
+def test_a_path_may_be_deep_and_one_that_is_too_long_is_told_as_such(
+    make: Make, work: Path
+) -> None:
+    files = make(work)
+    deep = "/".join("d" * (300 if make is confined else 1500))  # a descriptor each with a root
+
+    try:
+        files.write(f"{deep}/file", "text")
+
+        assert files.read(f"{deep}/file") == "text"
+    finally:
+        subprocess.run(["rm", "-rf", work / "d"], check=True)  # Python calls itself for each
+    for path in ("e/" * 100_000 + "file", "e" * 5000):
+        for act in (files.read, files.entries, lambda name: files.write(name, "x")):
+            with pytest.raises(Refused, match=r"File name too long \(os error 36\)"):
+                act(path)
+    assert os.listdir(work) == []
 
 
 @BOTH
