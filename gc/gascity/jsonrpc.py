@@ -25,6 +25,7 @@ FAILED = -32000  # the method ran and says no; `data` holds `exit` and `hint`
 
 LONGEST_ID = 2**64 - 1
 LONGEST_LINE = 16 * 1024 * 1024
+LONGEST_NUMBER = 1000  # digits
 
 Id = Optional[int]  # 3.9 could not evaluate `int | None`
 Params = Mapping[str, object]
@@ -111,7 +112,12 @@ def _no_number(word: str) -> object:
     raise ValueError(f"{word} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_number)
+def _whole(digits: str) -> int | float:
+    """Return a whole number; what is long beyond use is not worked out, which takes for ever."""
+    return int(digits) if len(digits) <= LONGEST_NUMBER else float(digits)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_int=_whole)
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 

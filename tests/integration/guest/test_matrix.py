@@ -98,7 +98,7 @@ def entry(name: str, size: int = 0, *, is_dir: bool = False) -> dict[str, object
 NOT_THERE = "No such file or directory (os error 2)"
 NO_JSON = error(-32700, "this line is not JSON", None)
 BAD_ID = error(-32600, "id must be a whole number from 0 to 2^64-1", None)
-BAD_IDS: tuple[object, ...] = (None, "1", -1, 1.5, U64 + 1, True, [])
+BAD_IDS: tuple[object, ...] = (None, "1", -1, 1.5, U64 + 1, 10**4000, True, [])
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 PONG = result(pong=True)
 MISSING = error(-32602, "invalid params: missing field `cmd`")
@@ -319,8 +319,9 @@ TABLE = (
     Row(
         38,
         "bad id",
-        b"".join(request("ping", {}, id_) for id_ in BAD_IDS),
-        (BAD_ID,) * len(BAD_IDS),
+        b"".join(request("ping", {}, id_) for id_ in BAD_IDS)
+        + b'{"jsonrpc":"2.0","id":%s,"method":"ping"}\n' % (b"9" * 5_000_000),
+        (BAD_ID,) * (len(BAD_IDS) + 1),
     ),
     Row(
         39,
