@@ -33,6 +33,7 @@ def test_it_serves_without_a_city(tmp_path: Path) -> None:
         (("--stdio", "--socket", "x"), 2, b"error: one of --socket, --vsock and --stdio"),
         (("--stdio", "--root", ""), 2, b"error: "),
         (("--stdio", "--max-output", "0"), 2, b"error: "),
+        (("--vsock", "99999999999"), 2, b"error: "),
         (("--stdio", "--workdir", "/nowhere"), 1, b"error: the working folder /nowhere is not"),
         (("--socket", "/nowhere/x"), 1, b"error: cannot listen on /nowhere/x: No such file"),
     ],

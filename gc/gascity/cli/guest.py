@@ -34,7 +34,9 @@ def serve(
     ] = False,
     vsock: Annotated[
         int | None,
-        typer.Option(metavar="PORT", min=0, help="Serve the host of this virtual machine."),
+        typer.Option(
+            metavar="PORT", min=0, max=2**32 - 2, help="Serve the host of this virtual machine."
+        ),
     ] = None,
     root: Annotated[
         str | None,

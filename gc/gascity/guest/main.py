@@ -20,6 +20,7 @@ from gascity.guest.talk import Rules
 
 OK = 0
 FAILED = 1
+MOST_PORT = 2**32 - 2  # the one above stands for any
 M_MMAP_THRESHOLD = -3  # of glibc; others have no mallopt, or ignore it
 
 
@@ -129,7 +130,7 @@ def _settings(argv: Sequence[str] | None) -> Settings:
     add = parser.add_argument
     add("--socket", metavar="PATH", default="", help="serve a Unix socket, for this user alone")
     add("--stdio", action="store_true", help="serve standard input and output")
-    add("--vsock", metavar="PORT", type=int, help="serve the host of this virtual machine")
+    add("--vsock", metavar="PORT", type=_port, help="serve the host of this virtual machine")
     add("--root", metavar="DIR", help="read, write and list files in this folder alone")
     add("--workdir", metavar="DIR", default=usual.workdir, help="where commands and paths begin")
     add(
@@ -174,6 +175,13 @@ def _settings(argv: Sequence[str] | None) -> Settings:
 def _size(word: str) -> int:
     number = int(word)
     if number < 1:
+        raise ValueError(word)
+    return number
+
+
+def _port(word: str) -> int:
+    number = int(word)
+    if not 0 <= number <= MOST_PORT:
         raise ValueError(word)
     return number
 
