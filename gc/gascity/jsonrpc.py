@@ -122,10 +122,13 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 class Lines:
-    """Cuts a stream into lines and refuses to remember one longer than `limit`."""
+    """Cuts a stream into lines and refuses to remember one longer than `limit`.
+
+    Another limit holds from the next line on.
+    """
 
     def __init__(self, limit: int = LONGEST_LINE) -> None:
-        self._limit = limit
+        self.limit = limit
         self._kept = bytearray()  # one block: many small ones would not be given back
         self._skipping = False
 
@@ -133,7 +136,7 @@ class Lines:
         """Yield the lines that `data` completes; None stands for one that was too long."""
         *complete, rest = data.split(b"\n")
         for piece in complete:
-            if not (self._kept or self._skipping) and len(piece) <= self._limit:
+            if not (self._kept or self._skipping) and len(piece) <= self.limit:
                 yield piece
                 continue
             self._keep(piece)
@@ -151,7 +154,7 @@ class Lines:
         return bytes(self._kept)
 
     def _keep(self, piece: bytes) -> None:
-        if self._skipping or len(self._kept) + len(piece) > self._limit:
+        if self._skipping or len(self._kept) + len(piece) > self.limit:
             self._kept, self._skipping = bytearray(), True
         else:
             self._kept += piece

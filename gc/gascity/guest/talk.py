@@ -19,6 +19,7 @@ from gascity.guest.methods import NAMES, Failed, Methods, text
 
 NOT_AUTHORISED = -32001
 MOST_TRIES = 3
+LONGEST_UNTRUSTED = 65536  # bytes of a line; what it says may take twenty times its size
 PIECE = 65536
 CONNECT = re.compile(rb"CONNECT\s+(?:(\d{1,10})|\S+)\s*\Z")  # to a Firecracker
 PORT = 52
@@ -49,8 +50,9 @@ class Talk:
         self._read = read
         self._write = write
         self._greets = greets
-        self._lines = jsonrpc.Lines(rules.longest)
         self._is_trusted = rules.token is None
+        longest = rules.longest if self._is_trusted else min(rules.longest, LONGEST_UNTRUSTED)
+        self._lines = jsonrpc.Lines(longest)
         self._tries = 0
 
     def run(self) -> bool:
@@ -110,9 +112,10 @@ class Talk:
             complain("a wrong token was refused")
             raise Failed(NOT_AUTHORISED, "not authorised")
         self._is_trusted = True
+        self._lines.limit = self._rules.longest
 
     def _refuse_length(self) -> bool:
-        message = f"the line is longer than {self._rules.longest} bytes"
+        message = f"the line is longer than {self._lines.limit} bytes"
         self._write(jsonrpc.error(None, jsonrpc.INVALID_REQUEST, message))
         return True
 

@@ -319,3 +319,17 @@ def test_of_many_daemons_that_begin_at_once_one_serves(tmp_path: Path) -> None:
         for sock in serving:
             sock.close()
         assert len(serving) == 1
+
+
+def test_who_has_not_said_the_token_cannot_have_much_kept(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("open sesame")
+    with running(tmp_path, "--token-file", str(tmp_path / "token")) as daemon:
+        stranger = daemon.connect()
+        stranger.send(request("ping", ["x" * 65_536]))
+        friend = daemon.connect()
+        friend.send(request("auth", ["open sesame"]) + request("ping", ["x" * 5_000_000]))
+
+        assert stranger.answer()["error"]["message"] == "the line is longer than 65536 bytes"
+        assert stranger.line() == b""
+        assert friend.answer()["result"] == {"success": True}
+        assert friend.answer()["result"] == {"pong": True}
