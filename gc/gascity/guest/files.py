@@ -11,6 +11,7 @@ import errno
 import os
 import secrets
 import stat
+import threading
 from collections.abc import Iterator
 from typing import IO, Union
 
@@ -35,6 +36,9 @@ class Files:
         self._workdir = os.path.abspath(workdir)
         self._beneath = Beneath(root, workdir) if root is not None else None
         self._most = most
+        self._writing = 0
+        self._stops = False
+        self._idle = threading.Condition()
 
     def read(self, path: str) -> str:
         """Return the text of a regular file."""
@@ -60,8 +64,14 @@ class Files:
             raise Refused(f"failed to write '{path}': Is a directory (os error 21)")
         making = _told(f"failed to create directories for '{path}'")
         writing = _told(f"failed to write '{path}'")
-        with making, self._new(path) as place, writing:
+        with self._under_way(path), making, self._new(path) as place, writing:
             _replace(*place, content.encode())
+
+    def stop(self, *, timeout: float) -> None:
+        """Wait for what is being written, so that no half of it is left; write nothing more."""
+        with self._idle:
+            self._stops = True
+            self._idle.wait_for(lambda: not self._writing, timeout)
 
     def entries(self, path: str) -> list[Entry]:
         """Return what is in a folder, in the order of the bytes of the names."""
@@ -81,6 +91,19 @@ class Files:
     @property
     def _no_links(self) -> int:
         return os.O_NOFOLLOW if self._beneath is not None else 0
+
+    @contextlib.contextmanager
+    def _under_way(self, path: str) -> Iterator[None]:
+        with self._idle:
+            if self._stops:
+                raise Refused(f"failed to write '{path}': the daemon stops")
+            self._writing += 1
+        try:
+            yield
+        finally:
+            with self._idle:
+                self._writing -= 1
+                self._idle.notify_all()
 
     @contextlib.contextmanager
     def _place(self, path: str) -> Iterator[tuple[int | None, str]]:

@@ -41,6 +41,11 @@ class Methods:
         self._executor = executor
         self._files = files
 
+    def stop(self, *, timeout: float) -> None:
+        """End what runs and finish what is being written; nothing is begun any more."""
+        self._executor.stop(timeout=timeout)
+        self._files.stop(timeout=timeout)
+
     def answer(self, method: str, params: Params) -> dict[str, object]:
         """Return the result. Raises Failed when there is none."""
         if method == "ping":

@@ -84,7 +84,7 @@ class Server:
                 goes_on = goes_on and key.fileobj != self._woken and heard(key.fileobj)
             if is_first:
                 self._executor.reap()
-        self._executor.stop(timeout=PATIENCE)
+        self._rules.methods.stop(timeout=PATIENCE)
 
     def _accept(self, listener: object) -> bool:
         assert isinstance(listener, socket.socket)  # noqa: S101  as it was registered

@@ -333,3 +333,27 @@ def test_who_has_not_said_the_token_cannot_have_much_kept(tmp_path: Path) -> Non
         assert stranger.line() == b""
         assert friend.answer()["result"] == {"success": True}
         assert friend.answer()["result"] == {"pong": True}
+
+
+def test_a_daemon_that_stops_leaves_no_half_of_a_file(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    with running(tmp_path, "--workdir", str(work)) as daemon:
+        talks = [daemon.connect() for _ in range(4)]
+
+        def write(number: int) -> None:
+            asked = request("write_file", [f"f{number}", "x" * 3_000_000])
+            with suppress(OSError):
+                for _ in range(200):
+                    talks[number].send(asked)
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        eventually(lambda: len(list(work.glob("f*"))) == 4, within=60)
+        daemon.process.terminate()
+
+        assert daemon.process.wait(60) == 0
+        for thread in threads:
+            thread.join()
+        assert sorted(os.listdir(work)) == ["f0", "f1", "f2", "f3"]
