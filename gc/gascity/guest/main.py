@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Serve as the words of this process say; return the exit code."""
     try:
         serve(_settings(argv))
-    except CannotServe as problem:
+    except (CannotServe, OSError) as problem:
         sys.stderr.write(f"error: {problem}\n")
         return FAILED
     return OK
@@ -119,6 +119,10 @@ def _token(path: str | None) -> bytes | None:
         raise CannotServe(f"cannot read the token in {path}: {problem.strerror}") from None
     if not token:
         raise CannotServe(f"there is no token in {path}")
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        raise CannotServe(f"the token in {path} is no UTF-8: nobody could say it") from None
     return token
 
 

@@ -357,3 +357,28 @@ def test_a_daemon_that_stops_leaves_no_half_of_a_file(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
         assert sorted(os.listdir(work)) == ["f0", "f1", "f2", "f3"]
+
+
+def test_a_token_that_nobody_can_say_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "token").write_bytes(b"caf\xe9")
+
+    told = refused("--stdio", "--token-file", str(tmp_path / "token"))
+
+    assert told == f"error: the token in {tmp_path}/token is no UTF-8: nobody could say it\n"
+
+
+def test_a_daemon_in_a_folder_that_went_away_says_so(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        ["sh", "-c", 'rmdir "$0"; exec "$@"', gone, *MODULE, "--stdio"],
+        cwd=gone,
+        input=b"",
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"error: ")
+    assert b"Traceback" not in done.stderr
