@@ -1,8 +1,8 @@
-"""What it costs to write an event, to push it, and to find the last of very many.
+"""What it costs to write an event or a message, to push it, and to find the last of very many.
 
-Prints one JSON line each. The floor of a write is a bare SQLite insert of the same row into a table
-without an index, in the same kind of file; of a push, a byte through a socket pair to another
-thread; of `gc events`, `import typer`.
+Prints one JSON line each. The floor of a write, and of a post, is a bare SQLite insert of the same
+row into a table without an index, in the same kind of file; of a push, a byte through a socket pair
+to another thread; of `gc events`, `import typer`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from gascity.controller.control import ControlSocket
 from gascity.controller.feed import METHOD, Feed
 from gascity.core.actions import Event, EventType
 from gascity.core.memory import Memory
+from gascity.journal.bus import Bus
 from gascity.journal.store import Journal
 from gascity.jsonrpc import Listener
 
@@ -34,12 +35,12 @@ KEPT = 100_000
 ROUNDS = 5
 GC = os.path.join(os.path.dirname(sys.executable), "gc")
 EVENT = Event(EventType.SESSION_CRASHED, "mayor", "gc-c-mayor", "r1", "exited with status 3" * 10)
-LIMITS = {"write": 6.0, "push": 60.0, "events": 4.0}
+LIMITS = {"write": 6.0, "post": 6.0, "push": 60.0, "events": 4.0}
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
-        kept = [write(folder), push(folder), events(folder)]
+        kept = [write(folder), post(folder), push(folder), events(folder)]
     return 0 if all(kept) else 1
 
 
@@ -62,6 +63,28 @@ def write(folder: str) -> bool:
     journal.close()
     bare.close()
     return told("write", taken, floor)
+
+
+def post(folder: str) -> bool:
+    """Tell whether a post of one message keeps its limit."""
+    bare = sqlite3.connect(f"{folder}/bare_post.db", isolation_level=None)
+    bare.execute("PRAGMA journal_mode = WAL")
+    bare.execute("PRAGMA synchronous = NORMAL")
+    bare.execute("CREATE TABLE message (number INTEGER PRIMARY KEY, a, b, c, d, e)")
+
+    def insert() -> None:
+        bare.execute("BEGIN IMMEDIATE")
+        row = (time.time(), "INFO", "project", "task", EVENT.message)
+        bare.execute("INSERT INTO message VALUES (NULL, ?, ?, ?, ?, ?)", row)
+        bare.execute("COMMIT")
+
+    with Bus(f"{folder}/post.db") as bus:
+        floor = median(insert, WRITES)
+        taken = median(
+            lambda: bus.post("INFO", EVENT.message, project="project", task="task"), WRITES
+        )
+    bare.close()
+    return told("post", taken, floor)
 
 
 def push(folder: str) -> bool:

@@ -127,6 +127,22 @@ class NotSupported(ProviderError):
     """This provider cannot do that at all."""
 
 
+class BackendError(GascityError):
+    """A one-shot backend did not do its work; `code` is the exit code that its run ends with."""
+
+    def __init__(self, message: str, *, code: int = 1, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+
+
+class SpawnFailed(BackendError):
+    """The program of a run could not be started; `code` is what a shell would say: 126 or 127."""
+
+
+class GuardLost(BackendError):
+    """The guard of a run ended before its agent, which was killed with all it began."""
+
+
 class RemoteError(GascityError):
     """The other side of a socket answered with an error; `data` is what it added."""
 

@@ -275,6 +275,15 @@ def outside(inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return inside
 
 
+@pytest.fixture
+def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whoever runs the tests may be an agent: here nobody is."""
+    for name in list(os.environ):
+        if name.startswith(("JRUN_", "GC_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
 @pytest.fixture(scope="module")
 def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[City]:
     """Return a running city for tests that only look."""

@@ -85,6 +85,8 @@ def test_a_program_reads_one_object_a_line(inside: Inside, past: City) -> None:
         "run": "r1",
         "message": "two\n lines\x1b[2J 東京",
         "detail": "d",
+        "project": "",
+        "task": "",
     }
 
 
@@ -200,7 +202,8 @@ def test_numbers_that_are_gone_are_told(inside: Inside, past: City) -> None:
 def test_a_type_of_a_newer_gc_is_shown_by_its_name(inside: Inside, past: City) -> None:
     journal = Journal(str(past.state / "city.db"))
     journal._db.execute(
-        "INSERT INTO event VALUES (15, ?, 'moon.landed', 'a', '', '', 'softly', '')", (NOW,)
+        "INSERT INTO event VALUES (15, ?, 'moon.landed', 'a', '', '', 'softly', '', '', '')",
+        (NOW,),
     )
     journal.close()
     ask = ["-C", str(past.folder), "events"]

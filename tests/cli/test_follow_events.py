@@ -8,6 +8,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -24,11 +25,17 @@ WAITING = "no controller runs: the journal is watched until one does\n"
 class Follower:
     """`gc events --follow --json`, and what it has said."""
 
-    def __init__(self, city: City, *words: str) -> None:
+    def __init__(
+        self,
+        city: City,
+        *words: str,
+        command: Sequence[str] = ("events", "--follow", "--json"),
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         self.process = subprocess.Popen(
-            [GC, "events", "--follow", "--json", *words],
+            [GC, *command, *words],
             cwd=city.folder,
-            env=city.environment(),
+            env=city.environment(**(env or {})),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -33,9 +33,11 @@ LOOKS = (
     "gc nudges",
     "gc explain",
     "gc events",
+    "gc bus read",
     "gc health",
     "gc metrics",
     "gc runs",
+    "gc task status",
     "grep",
 )
 LIMIT = 30.0
@@ -109,6 +111,8 @@ class Reader:
             self.press_ctrl_c()
         elif step.command == "make run":
             self._make_run(step.expected or "")
+        elif step.command == "gc runs serve":
+            self._stay(step.command.split(), step.expected or "")
         elif step.command.startswith("cd "):
             self.folder /= step.command.removeprefix("cd ")
         elif step.command == "pip install .":
@@ -119,7 +123,7 @@ class Reader:
             self._shows(step)
 
     def press_ctrl_c(self) -> None:
-        """End the controller in the first terminal."""
+        """End what runs in the first terminal."""
         assert self._first_terminal is not None
         self._first_terminal.send_signal(signal.SIGINT)
         self._first_terminal.communicate(timeout=LIMIT)
@@ -138,8 +142,12 @@ class Reader:
         """Do what `make run` does once its .venv is there, as `make -n run` tells it."""
         if not (self.folder / "city.toml").exists():
             shutil.copy(ROOT / "city.example.toml", self.folder / "city.toml")
+        self._stay(["gc", "start"], expected)
+
+    def _stay(self, words: list[str], expected: str) -> None:
+        """Start what goes on in the first terminal, until Ctrl-C; it begins as the page says."""
         self._first_terminal = subprocess.Popen(
-            ["gc", "start"],
+            words,
             cwd=self.folder,
             env=self._env(),
             stdin=subprocess.DEVNULL,
@@ -148,7 +156,8 @@ class Reader:
             text=True,
         )
         assert self._first_terminal.stdout is not None
-        greeting = [self._first_terminal.stdout.readline() for _ in range(3)]
+        told = [line for line in expected.splitlines() if line != "..."] or [""]
+        greeting = [self._first_terminal.stdout.readline() for _ in told]
         assert agrees(expected, "".join(greeting))
 
     def _shows(self, step: Step) -> bool:

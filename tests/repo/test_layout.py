@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from gascity import __version__
+from gascity.config import classes
 from gascity.core.actions import EventType
 from gascity.session.registry import GROUP, SHIPPED
 
@@ -76,6 +77,12 @@ def test_the_shipped_providers_are_the_entry_points() -> None:
     }
 
     assert declared == SHIPPED
+
+
+def test_the_shipped_backends_are_the_entry_points() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+    assert project["entry-points"][classes.GROUP] == classes.SHIPPED
 
 
 def test_installing_gives_the_commands() -> None:

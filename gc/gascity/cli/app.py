@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import TextIO
 
 from gascity.errors import Exit, GascityError, explain
 
@@ -34,12 +35,12 @@ def main() -> int:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:  # whoever reads our output has had enough of it
-        _stop_writing()
+        stop_writing()
         return code or Exit.OK
     except OSError as problem:
         what = f": {problem.filename}" if problem.filename else ""
         sys.stderr.write(f"error: {problem.strerror or problem}{what}\n")
-        _stop_writing()
+        stop_writing()
         return Exit.FAILED
 
 
@@ -53,9 +54,9 @@ def _have_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _stop_writing() -> None:
+def stop_writing(stream: TextIO | None = None) -> None:
     """Point the output at nothing: the interpreter would complain again when it flushes."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())
 
 
 def _long_way() -> int:

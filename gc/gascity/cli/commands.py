@@ -10,6 +10,7 @@ import typer
 from gascity import __version__
 from gascity.cli import (
     alerts,
+    bus,
     change,
     drift,
     events,
@@ -19,12 +20,15 @@ from gascity.cli import (
     monitor,
     nudges,
     planning,
+    run,
     runs,
     screens,
     service,
     setup,
     talk,
+    tasks,
     why,
+    wrap,
 )
 from gascity.cli import explain as explaining
 from gascity.cli import hooks as hooking
@@ -78,11 +82,15 @@ for module in (
     planning,
     why,
     events,
+    run,
+    wrap,
     runs,
+    tasks,
     drift,
     explaining,
     talk,
     nudges,
+    bus,
     screens,
     inside,
     hooking,

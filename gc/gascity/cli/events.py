@@ -5,27 +5,22 @@ Reading needs no controller and holds nobody up. The line for people is that of 
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from gascity.cli.city import Here
 from gascity.cli.diary import Diary
 from gascity.cli.options import complete_agents, complete_types, not_empty
-from gascity.errors import Exit, UsageError
-
-if TYPE_CHECKING:
-    from gascity.journal.events import EventLog, Wanted
+from gascity.cli.past import opened, show_past
+from gascity.errors import Exit
 
 LINES = 50
-PATIENCE = 5.0  # for a journal that somebody is changing
 
 
 def register(app: typer.Typer) -> None:
@@ -53,7 +48,7 @@ def events(
             "--type",
             metavar="TYPE",
             autocompletion=complete_types,
-            help="Only these: session.crashed, or session for all that begin so.",
+            help="Only these: session.crashed, session for all that begin so, FACT.",
         ),
     ] = None,
     agents: Annotated[
@@ -86,63 +81,29 @@ def events(
     def show(event: Mapping[str, object]) -> None:
         sys.stdout.write(_as_json(event) if as_json else _as_told(event, diary))
 
-    with _log(os.path.join(here.state, "city.db")) as log:
+    path = os.path.join(here.state, "city.db")
+    with opened(path) as log:
         moment = start if isinstance(start, float) else None
         wanted = wanted_events(here, types or (), agents or (), moment, log)
-        upto, shown = (0, 0) if log is None else _past(log, wanted, after, count, show, diary)
+        upto = shown = 0
+        if log is not None:
+            upto, shown = show_past(
+                *(log, wanted, after, count, show),
+                expect=lambda page: diary.expect({entry.agent for entry in page.entries}),
+            )
         if not (follow or as_json or shown):
             typer.echo("no such events" if upto else "no events yet")
     if follow:
         from gascity.cli.following import Follower
 
-        Follower(here.state, wanted, upto, show).run()
+        Follower(path, wanted, upto, show).run()
     return Exit.OK
 
 
-@contextlib.contextmanager
-def _log(path: str) -> Iterator[EventLog | None]:
-    """Yield the events there are; None where a city has no journal yet."""
-    if not os.path.exists(path):
-        yield None
-        return
-    from gascity.journal.store import Journal
-
-    journal = Journal(path, patience=PATIENCE)
-    try:
-        yield journal.events
-    finally:
-        journal.close()
-
-
-def _past(
-    log: EventLog,
-    wanted: Wanted,
-    after: int,
-    count: int,
-    show: Callable[[Mapping[str, object]], None],
-    diary: Diary,
-) -> tuple[int, int]:
-    """Show what there is; return the number up to which all was seen, and how many were shown."""
-    from gascity.cli.following import gone
-    from gascity.controller.feed import document
-
-    pages = [log.newest(count, wanted, after=after)] if count else log.every(after, wanted)
-    upto = shown = 0
-    for page in pages:
-        if page.last < after or page.anew:
-            last = f"the last one is {page.last}" if page.last else "there are none"
-            raise UsageError(f"there was no event {after} yet", hint=last)
-        if after and page.misses:
-            sys.stderr.write(gone(page.after, page.first) + "\n")
-        diary.expect({entry.agent for entry in page.entries})
-        for entry in page.entries:
-            show(document(entry))
-        upto, shown = page.upto, shown + len(page.entries)
-    return upto, shown
-
-
 def _as_json(event: Mapping[str, object]) -> str:
-    return json.dumps(event, ensure_ascii=False) + "\n"
+    from gascity.cli.past import as_line
+
+    return as_line(event)
 
 
 def _as_told(event: Mapping[str, object], diary: Diary) -> str:

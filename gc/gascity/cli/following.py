@@ -1,4 +1,4 @@
-"""Following the events of a city, whether or not its controller runs.
+"""Following the events of a journal, or the messages in it, whether or not a controller runs.
 
 A controller tells what it writes. Without one the journal's file is watched, until there is one
 again. Whoever tells, each event is known by its number, and one that was shown is never shown
@@ -11,13 +11,15 @@ import contextlib
 import os
 import select
 import sys
-import time
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NoReturn
 
-from gascity.controller.feed import METHOD, document
+from gascity.controller.feed import METHOD, asked_for, document
 from gascity.errors import GascityError, RemoteError, Unanswered, Unreachable
+from gascity.journal.lookout import changes
 from gascity.journal.store import Journal
+from gascity.journal.where import in_a_city
 from gascity.jsonrpc import Listener, Request
 
 if TYPE_CHECKING:
@@ -25,9 +27,7 @@ if TYPE_CHECKING:
 
 TIMEOUT = 10.0  # for the controller to say that it will tell
 PATIENCE = 5.0  # for a journal that somebody is changing
-NET = 1000  # milliseconds; should the watch miss something, it is found after these
 NOBODY = "no controller runs"
-STEP = 20  # milliseconds in which changes that come together are one
 
 
 class Follower:
@@ -35,19 +35,19 @@ class Follower:
 
     def __init__(
         self,
-        state: str,
+        journal: str,
         wanted: Wanted,
         after: int,
         show: Callable[[Mapping[str, object]], None],
     ) -> None:
-        self._state = state
         self._wanted = wanted
         self._after = after
+        self._known = (0, "")  # an event that was there, and its time: another journal has others
         self._show = show
-        self._path = os.path.join(state, "city.db")
-        self._socket = os.path.join(state, "controller.sock")
+        self._path = os.path.realpath(journal)
+        self._socket = os.path.join(os.path.dirname(self._path), "controller.sock")
         self._why = NOBODY
-        self._said = False
+        self._said = not in_a_city(self._path)  # elsewhere no controller is to be expected
 
     def run(self) -> NoReturn:
         """Follow for ever. Raises BrokenPipeError when nobody reads any more."""
@@ -65,12 +65,7 @@ class Follower:
         self._why = NOBODY
         if not os.path.exists(self._socket):
             return None
-        asked = {
-            "after": self._after,
-            "types": self._wanted.types,
-            "agents": self._wanted.agents,
-            "pools": self._wanted.pools,
-        }
+        asked = asked_for(self._after, self._wanted)
         try:
             return Listener(self._socket, METHOD, asked, timeout=TIMEOUT)
         except (RemoteError, Unanswered):  # it is too old to tell, or too many follow already
@@ -100,7 +95,9 @@ class Follower:
         match note.method, note.params:
             case "event", {"number": int(number), "at": str(), **_rest} if number > self._after:
                 self._show(note.params)
-                self._after = number
+                self._after, self._known = number, (number, str(note.params["at"]))
+            case "upto", {"number": int(number)}:
+                self._after = max(self._after, number)
             case "gone", {"after": int(after), "first": int(first)}:
                 self._miss(after, first)
             case "anew", _:
@@ -118,13 +115,15 @@ class Follower:
         with contextlib.ExitStack() as stack:
             journal: Journal | None = None
             file = 0
-            for _ in self._changes():
-                _look_at_the_reader()
+            for _ in changes(os.path.dirname(self._path), threading.Event()):
+                look_at_the_reader()
                 there = _identity(self._path)
                 if there != file:
                     stack.close()
                     file = there
                     journal = stack.enter_context(_opened(self._path)) if there else None
+                    if journal is not None and self._is_another(journal):
+                        self._begin_anew()
                 if journal is not None:
                     self._catch_up(journal)
                 if listener := self._listener():
@@ -141,31 +140,17 @@ class Follower:
                 self._show(document(entry))
             self._after = page.upto
         sys.stdout.flush()
+        if self._known[0] != self._after:
+            self._known = (self._after, _moment(journal, self._after))
 
-    def _changes(self) -> Iterator[None]:
-        """Yield now, and whenever a file of the city's state has changed, or may have."""
-        from watchfiles import watch
+    def _is_another(self, journal: Journal) -> bool:
+        """Tell whether this is not the journal that was read so far, as well as can be known.
 
-        yield
-        while True:
-            is_there = os.path.isdir(self._state)
-            folder = self._state if is_there else os.path.dirname(self._state)
-            changes = watch(
-                folder,
-                watch_filter=None,
-                step=STEP,
-                rust_timeout=NET,
-                yield_on_timeout=True,
-                recursive=False,
-            )
-            try:
-                for _ in changes:
-                    yield
-                    if not is_there and os.path.isdir(self._state):
-                        break
-            except OSError:  # the system has no watch left for us: look every now and then
-                time.sleep(NET / 1000)
-                yield
+        It may have numbers as high as that one had.
+        """
+        number, known = self._known
+        found = _moment(journal, number)
+        return bool(known and found and found != known)
 
     # --- what is lost
 
@@ -175,7 +160,7 @@ class Follower:
 
     def _begin_anew(self) -> None:
         _say("this is another journal: its events are shown from the first on")
-        self._after = 0
+        self._after, self._known = 0, (0, "")
 
 
 def gone(after: int, first: int) -> str:
@@ -192,6 +177,14 @@ def _opened(path: str) -> Iterator[Journal]:
         journal.close()
 
 
+def _moment(journal: Journal, number: int) -> str:
+    """Return when an event happened, as programs get it; empty when it is not there."""
+    for entry in journal.events.page(number - 1, limit=1).entries:
+        if entry.number == number:
+            return str(document(entry)["at"])
+    return ""
+
+
 def _identity(path: str) -> int:
     """Return what tells the file at a path from another that takes its place; 0 for no file."""
     try:
@@ -206,7 +199,8 @@ def _mind_the_reader(poll: select.poll) -> None:
         poll.register(sys.stdout.fileno(), 0)
 
 
-def _look_at_the_reader() -> None:
+def look_at_the_reader() -> None:
+    """Raise BrokenPipeError when whoever reads our output is gone."""
     poll = select.poll()
     _mind_the_reader(poll)
     if poll.poll(0):

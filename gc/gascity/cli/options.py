@@ -65,12 +65,36 @@ def complete_backends(context: typer.Context, incomplete: str) -> list[str]:
     return sorted(name for name in names if name.startswith(incomplete))
 
 
+def complete_oneshots(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the names of backends that begin so, of those that can do one piece of work."""
+    from gascity.cli.asked import able, city_of
+    from gascity.cli.city import Here
+    from gascity.config.oneshots import built_in
+    from gascity.errors import GascityError
+
+    parent = context.find_root().params.get("folder") or "."
+    try:
+        city = city_of(Here(str(parent)))
+    except (GascityError, OSError):
+        city = None
+    known = built_in() if city is None else city.backends
+    return [name for name in able(known) if name.startswith(incomplete)]
+
+
 def complete_types(incomplete: str) -> list[str]:
     """Return the types of events, and the first words of them, that begin so."""
     from gascity.core.actions import EventType
 
     names = {str(kind) for kind in EventType} | {kind.partition(".")[0] for kind in EventType}
+    names.update(complete_messages(incomplete))
     return sorted(name for name in names if name.startswith(incomplete))
+
+
+def complete_messages(incomplete: str) -> list[str]:
+    """Return the types of messages that begin so, of those that mean something to many."""
+    from gascity.journal.message import KNOWN
+
+    return sorted(name for name in KNOWN if name.startswith(incomplete))
 
 
 def seconds(option: str, text: str, *, least: float, most: float = LONGEST) -> float:

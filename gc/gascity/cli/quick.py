@@ -1,9 +1,9 @@
 """The commands typed most, answered without loading the command line.
 
 `gc stop` only asks a running controller, `gc start --detach` only starts one, `gc status` looks by
-itself where there is none to ask, and agents call `gc drain-check` in loops: none of them needs
-options, help or completion. Whatever this module does not recognise to the letter goes the long
-way, which behaves the same; a test compares the two.
+itself where there is none to ask, and agents call `gc drain-check` in loops and post messages: none
+of them needs options, help or completion. Whatever this module does not recognise to the letter
+goes the long way, which behaves the same; a test compares the two.
 """
 
 from __future__ import annotations
@@ -41,8 +41,21 @@ def answer(words: Sequence[str]) -> int | None:
 
             given = folder if words[0] == "-C" else ""
             return print_drain(should_drain(Whom.meant(given)).drain, quiet=len(rest) > 1)
+        case ["bus", "post", text] if text == "-" or text[:1] != "-":
+            return _post(folder, "INFO", text, given=words[0] == "-C")
+        case ["bus", "post", "--type", kind, text] if kind and (text == "-" or text[:1] != "-"):
+            return _post(folder, kind, text, given=words[0] == "-C")
         case _:
             return None
+
+
+def _post(folder: str, kind: str, text: str, *, given: bool) -> int:
+    from gascity.cli import speaking
+    from gascity.cli.city import Here
+
+    who = speaking.speaker(Here(folder, given=given), os.environ)
+    sys.stdout.write(f"{speaking.post(who, kind, text)}\n")
+    return Exit.OK
 
 
 def print_drain(drain: bool, *, quiet: bool) -> int:

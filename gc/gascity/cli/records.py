@@ -1,20 +1,25 @@
-"""The records of a city's runs for who reads them: which there are, and whether they still live.
+"""The records of runs for who reads them: which there are, and whether they still live.
 
-A controller that was killed leaves records that say `running`. Whether that is so is asked of the
-process table, and of a running controller where no process is known.
+Incarnations of sessions and one-shot work, as one history. A controller that was killed leaves
+records that say `running`. Whether that is so is asked of the process table, and of a running
+controller where no process is known. Of one-shot work, what nobody runs any more is settled first,
+so that its records are true.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from gascity.core.views import State
 from gascity.errors import ConfigError, GascityError, NotFound
 from gascity.runs.folder import RunFolder, Runs
-from gascity.runs.info import Broken, RunInfo
+from gascity.runs.ids import age_of
+from gascity.runs.info import SESSION, Broken, RunInfo
+from gascity.runs.places import Home, find_home
+from gascity.runs.reconcile import settle
 
 if TYPE_CHECKING:
     from gascity.cli.city import Here
@@ -39,23 +44,37 @@ class Known:
         return {**info, "state": self.state, "end": self.end, "folder": self.folder.path}
 
 
-def all_runs(here: Here) -> Runs:
-    """Return the city's runs. Raises NotFound when there is no city."""
-    return Runs(os.path.join(here.state, "runs"))
+def home_of(here: Here) -> Home:
+    """Return the home of one-shot work, with all of it settled that nobody runs any more.
+
+    Raises NotFound when there is no such folder, or no city where one was named.
+    """
+    if here.given:
+        _ = here.state
+    home = find_home(here.folder)
+    settle(home)
+    return home
 
 
-def runs_of(here: Here, agents: Collection[str] = ()) -> Iterator[RunFolder]:
-    """Yield the runs of these agents, or all of them, the newest first."""
-    runs = all_runs(here)
-    for run in runs.ids():
-        folder = runs.of(run)
-        head = folder.glance() if agents else None
-        if not agents or (head is not None and head.agent in agents):
+def runs_of(here: Here, names: Collection[str] = ()) -> Iterator[RunFolder]:
+    """Yield the runs of these agents and tasks, or all of them, the newest first.
+
+    A task of one-shot work is named as in the table, `project/task`, or `task` alone.
+    """
+    home = home_of(here)
+    sessions = Runs(os.path.join(home.path, "runs"))
+    of_sessions = [sessions.of(run) for run in sessions.ids()]
+    jobs = {folder.path: folder.belongs_to() for folder in home.runs()}
+    found = [*of_sessions, *map(RunFolder, jobs)]
+    for folder in sorted(found, key=lambda one: age_of(one.run_id), reverse=True):
+        project, task = jobs.get(folder.path, ("", ""))
+        is_named = not names or (bool(task) and not {task, f"{project}/{task}"}.isdisjoint(names))
+        if is_named or ((head := folder.glance()) is not None and head.agent in names):
             yield folder
 
 
 def agents_meant(here: Here, word: str) -> list[str]:
-    """Return the agents that a word means: those with runs, and those of the city file.
+    """Return whose runs a word means: an agent or a task with runs, or agents of the city file.
 
     Raises NotFound.
     """
@@ -64,9 +83,15 @@ def agents_meant(here: Here, word: str) -> list[str]:
     from gascity.cli.city import find_agents
 
     try:
-        return [spec.name for spec in find_agents(here.load(), [word])]
+        city = here.load()
+    except NotFound:
+        raise NotFound(f'there is no task "{word}"', hint="`gc runs` shows what ran") from None
     except ConfigError as problem:
         raise NotFound(f'there is no run of an agent "{word}"', hint=problem.message) from problem
+    try:
+        return [spec.name for spec in find_agents(city, [word])]
+    except NotFound as problem:
+        raise NotFound(f"{problem.message}, and no task that ran", hint=problem.hint) from None
 
 
 def find_run(here: Here, beginning: str, agents: Collection[str] = ()) -> RunFolder:
@@ -98,18 +123,34 @@ def known(here: Here, folders: Sequence[RunFolder]) -> list[Known]:
     return shown
 
 
+def lives(here: Here, folder: RunFolder) -> Callable[[], bool]:
+    """Return what tells whether a one-shot run lives; once it says no, all is written down."""
+    home = find_home(here.folder)
+
+    def ask() -> bool:
+        if home.runs_now(folder.run_id):
+            return True
+        settle(home)
+        return False
+
+    return ask
+
+
 def _living(here: Here, infos: Sequence[RunInfo]) -> dict[str, bool]:
     """Return which of these runs live and which do not; one of which that is not known is left out.
 
-    A process is known by its pid and its start time.
+    A process is known by its pid and its start time. One-shot work lives while its runner does.
     """
     from gascity.session import pids
 
     found = {
         info.run_id: pids.table.started(info.pid) == info.pid_started
         for info in infos
-        if info.pid is not None
+        if info.kind == SESSION and info.pid is not None
     }
+    jobs = [info.run_id for info in infos if info.kind != SESSION]
+    run = {one.run_id for one in find_home(here.folder).open_runs() if one.lives} if jobs else set()
+    found |= {job: job in run for job in jobs}
     if len(found) < len(infos):
         found |= dict.fromkeys(_seen_by_controller(here), True)
     return found

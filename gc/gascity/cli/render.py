@@ -44,8 +44,21 @@ COLOURS = {
 }
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, state: int = -1) -> None:
-    """Print a table; the column numbered `state` is coloured by its word."""
+LEAST = 16  # cells for a last column that is not whole
+
+
+def table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    state: int = -1,
+    spare: Sequence[str] = (),
+) -> None:
+    """Print a table; the column numbered `state` is coloured by its word.
+
+    With columns to spare, only the last is broken into lines, so that what stands in the first can
+    be copied; where a terminal is too narrow for that, they are left out, in this order.
+    """
     if not _on_a_terminal():
         sys.stdout.write(plain(columns, rows))
         return
@@ -53,17 +66,39 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, state: int =
     from rich.table import Table
     from rich.text import Text
 
+    console = Console()
+    numbers = fitting(columns, rows, spare, console.width) if spare else range(len(columns))
     shown = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        shown.add_column(column, overflow="fold")
+    for number in numbers:
+        is_whole = bool(spare) and number < len(columns) - 1 and len(numbers) > 1
+        shown.add_column(columns[number], overflow="fold", no_wrap=is_whole)
     for row in rows:
         shown.add_row(
             *(
-                Text(cell, style=COLOURS.get(cell, "") if number == state else "")
-                for number, cell in enumerate(row)
+                Text(row[number], style=COLOURS.get(row[number], "") if number == state else "")
+                for number in numbers
             )
         )
-    Console().print(shown)
+    console.print(shown)
+
+
+def fitting(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], spare: Sequence[str], room: int
+) -> list[int]:
+    """Return the numbers of the columns that fit: all, or without some, the first at the least."""
+    widths = [
+        max(width(cell) for cell in (columns[number], *(row[number] for row in rows)))
+        for number in range(len(columns))
+    ]
+    last = len(columns) - 1
+    numbers = list(range(len(columns)))
+    for name in (*spare, columns[last], *columns[1:]):
+        needed = [min(widths[n], LEAST) if n == last else widths[n] for n in numbers]
+        if sum(needed) + 2 * (len(needed) - 1) <= room:
+            break
+        if columns.index(name) in numbers:
+            numbers.remove(columns.index(name))
+    return numbers
 
 
 def plain(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,6 +1,6 @@
-"""`gc runs`: the incarnations of agents, when each lived and how it ended.
+"""`gc runs`: incarnations of agents and one-shot work, when each lived and how it ended.
 
-Reading needs no controller.
+Reading needs no controller. What is done to a run is in `run_actions`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,11 +27,39 @@ LINES = 20
 PROMPT_LINES = 10
 SCREEN_LINES = 50
 COLUMNS = ("RUN", "AGENT", "STATE", "STARTED", "LASTED", "END")
+SPARE = ("LASTED", "STARTED", "AGENT")
+
+
+class ListByDefault(typer.core.TyperGroup):
+    """A group in which the first word may be left out: `gc runs mayor` lists."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  the framework's own
+        """Put the word there that was left out."""
+        known = {*self.commands, "-h", "--help"}
+        is_whole = args[0] in known if args else ctx.resilient_parsing  # a shell completes it then
+        return super().parse_args(ctx, args if is_whole else ["list", *args])
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:  # noqa: ANN401  as above
+        """Offer the words of the group, and what may stand after the one that is left out."""
+        listing = self.commands["list"]
+        with listing.make_context("list", [], parent=ctx, resilient_parsing=True) as inner:
+            told = (listing if incomplete.startswith("-") else listing.params[0]).shell_complete(
+                inner, incomplete
+            )
+        return [*super().shell_complete(ctx, incomplete), *told]
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(runs)
+    """Add the commands."""
+    from gascity.cli import run_actions
+
+    group = typer.Typer(
+        cls=ListByDefault,
+        help="Show what ran, and how it ended; stop it, or let old runs go. `gc runs` alone lists.",
+    )
+    group.command("list")(runs)
+    run_actions.register(group)
+    app.add_typer(group, name="runs")
 
 
 def complete_runs(context: typer.Context, incomplete: str) -> list[str]:
@@ -55,7 +83,7 @@ def runs(
             metavar="[AGENT]",
             callback=not_empty,
             autocompletion=complete_agents,
-            help="Only those of this agent or pool.",
+            help="Only those of this agent, pool or task.",
             show_default=False,
         ),
     ] = "",
@@ -75,14 +103,14 @@ def runs(
     ] = LINES,
     as_json: AsJson = False,
 ) -> int:
-    """Show the runs of agents, the newest first, and how each ended."""
+    """Show the runs of agents and of one-shot work, the newest first, and how each ended."""
     from gascity.cli import records
 
     here: Here = context.obj
     agents = records.agents_meant(here, agent) if agent else []
     if run:
         (one,) = records.known(here, [records.find_run(here, run, agents)])
-        sys.stdout.write(json.dumps(one.document(), indent=2) + "\n" if as_json else _told(one))
+        sys.stdout.write(json.dumps(one.document(), indent=2) + "\n" if as_json else told(one))
         return Exit.OK
     folders = list(itertools.islice(records.runs_of(here, agents), min(lines, sys.maxsize) or None))
     found = records.known(here, folders)
@@ -97,7 +125,8 @@ def runs(
         return Exit.OK
     from gascity.cli import render
 
-    render.table(COLUMNS, [_row(one) for one in readable], state=COLUMNS.index("STATE"))
+    rows = [_row(one) for one in readable]
+    render.table(COLUMNS, rows, state=COLUMNS.index("STATE"), spare=SPARE)
     return Exit.OK
 
 
@@ -117,7 +146,7 @@ def _row(one: Known) -> list[str]:
     assert one.info is not None  # noqa: S101  only these are shown
     return [
         one.folder.run_id,
-        visible(one.info.agent),
+        visible(one.info.agent or f"{one.info.project_id}/{one.info.task_id}"),
         one.state,
         _started(one.info.start_time),
         _lasted(one),
@@ -155,7 +184,7 @@ def _local(text: str) -> datetime | None:
         return None
 
 
-def _told(one: Known) -> str:
+def told(one: Known) -> str:
     """Return all about one run."""
     return "".join(f"{line}\n" for line in (*_facts(one), *_texts(one)))
 
@@ -176,7 +205,8 @@ def _facts(one: Known) -> Iterator[str]:
         facts = {
             "run": info.run_id,
             "agent": info.agent,
-            "session": f"{where}, {info.backend}" if info.backend else where,
+            "session": f"{where}, {info.backend}" if where and info.backend else where,
+            "backend": "" if where else info.backend,
             "state": f"{one.state} (a crash)" if info.crash else one.state,
             "started": _moment(info.start_time),
             "because": info.why,
@@ -184,11 +214,14 @@ def _facts(one: Known) -> Iterator[str]:
             "end": one.end,
             "lasted": "" if _lasted(one) == "?" else _lasted(one),
             "exit code": "" if info.exit_code is None else str(info.exit_code),
-            "restarts": str(info.restarts),
+            "restarts": str(info.restarts) if where or info.restarts else "",
             "before it": info.previous_run_id,
             "ready": {"timeout": "its prompt was never seen"}.get(info.ready, info.ready),
             "message": "" if nudge is None else _message(nudge),
             "works in": info.work_dir,
+            "command": info.command,
+            "task": f"{info.project_id}/{info.task_id}" if info.task_id else "",
+            "started by": info.parent_run_id,
             "folder": one.folder.path,
         }
     for name, text in facts.items():
@@ -207,19 +240,23 @@ def _moment(text: str) -> str:
 
 
 def _texts(one: Known) -> Iterator[str]:
-    """Yield the beginning of the prompt and the end of the last screen."""
+    """Yield the beginning of the prompt, of the answer, and the end of the last screen."""
     from gascity.config.problems import visible
-    from gascity.runs.folder import LAST_SCREEN, PROMPT
+    from gascity.runs.folder import LAST_SCREEN, OUTPUT, PROMPT
+    from gascity.runs.preamble import asked
 
-    for title, name in (("prompt", PROMPT), ("last screen", LAST_SCREEN)):
+    for title, name in (("prompt", PROMPT), ("answer", OUTPUT), ("last screen", LAST_SCREEN)):
         if not one.folder.has(name):
             continue
-        rows = one.folder.read(name).rstrip().split("\n")
-        shown = rows[:PROMPT_LINES] if name == PROMPT else rows[-SCREEN_LINES:]
+        text = one.folder.read(name)
+        rows = (asked(text) if name == PROMPT else text).rstrip().split("\n")
+        if rows == [""] and name != LAST_SCREEN:
+            continue
+        shown = rows[-SCREEN_LINES:] if name == LAST_SCREEN else rows[:PROMPT_LINES]
         yield ""
         yield f"{title} ({one.folder.file(name)}):"
         if name == LAST_SCREEN and len(rows) > len(shown):
             yield f"│ ... {len(rows) - len(shown)} lines above"
         yield from (f"│ {visible(row)}".rstrip() for row in shown)
-        if name == PROMPT and len(rows) > len(shown):
+        if name != LAST_SCREEN and len(rows) > len(shown):
             yield f"│ ... {len(rows) - len(shown)} more lines"

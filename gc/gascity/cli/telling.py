@@ -5,6 +5,7 @@ from __future__ import annotations
 from gascity.cli import render
 from gascity.cli.cells import padded
 from gascity.config.problems import visible
+from gascity.journal.message import is_type
 
 WORDS = {
     "controller.started": ("controller started", "32"),
@@ -53,6 +54,7 @@ WORDS = {
 """What each type of event is called, and its colour."""
 
 
+LONGEST = 300  # characters of a message of the bus that stand in a line; `gc bus` has all of it
 _BECAUSE = ("it crashed", "the start failed")
 
 
@@ -71,7 +73,7 @@ def told(
     A type that this gc does not know is told by its name.
     """
     word, code = WORDS.get(kind, (kind, ""))
-    said = visible(" ".join(message.split()))
+    said = visible(" ".join(_beginning(message, kind).split()))
     if kind == "session.crashed" and detail:  # what follows
         joint = " " if detail.startswith("(") else "; "
         said += joint + visible(" ".join(detail.split()))
@@ -82,3 +84,8 @@ def told(
     who = visible(agent or (session if kind == "session.foreign" else ""))
     parts = (moment, padded(who, room) if who else "", f"{what}{joint}{said}" if said else what)
     return "  ".join(part for part in parts if part)
+
+
+def _beginning(text: str, kind: str) -> str:
+    """Return as much of a message as one line can have; events are as long as they are."""
+    return text if len(text) <= LONGEST or not is_type(kind) else f"{text[:LONGEST]} ..."

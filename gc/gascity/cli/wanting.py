@@ -17,6 +17,7 @@ from gascity.config.durations import parse_duration
 from gascity.config.problems import quoted
 from gascity.core.actions import EventType
 from gascity.errors import ConfigError, NotFound, UsageError
+from gascity.journal.message import is_type
 
 if TYPE_CHECKING:
     from gascity.journal.events import EventLog, Wanted
@@ -67,7 +68,7 @@ def wanted_events(
 
 def _type(word: str, known: set[str]) -> str:
     beginning = word.rstrip(".") + "."
-    if word in known:
+    if word in known or is_type(word):  # a message may be of any type
         return word
     if any(kind.startswith(beginning) for kind in known):
         return beginning

@@ -141,7 +141,7 @@ def _past(here: Here, name: str) -> _Past:
     try:
         journal = Journal(path, patience=PATIENCE)
         try:
-            page = journal.events.newest(EVENTS, Wanted(agents=(name,)))
+            page = journal.events.newest(EVENTS, Wanted(agents=(name,), messages=False))
             waiting = sum(nudge.agent == name for nudge in journal.nudges.open())
         finally:
             journal.close()

@@ -1,7 +1,7 @@
 """Backends: how to start and recognise one kind of agent.
 
 The presets are data, in `backends.toml`; a city's `[providers.NAME]` lies over the preset of that
-name field by field, or makes a backend of its own.
+name field by field, or makes a backend of its own. What one-shot runs need is in `oneshots`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import TYPE_CHECKING, TypeVar
 
+from gascity.config import classes
 from gascity.config.report import Report
 from gascity.core.model import PromptMode
 
 if TYPE_CHECKING:  # pydantic is imported only where a city is read
-    from gascity.config.schema import BackendTable, Hints
+    from gascity.config.schema import BackendTable, Hints, Preset
 
 T = TypeVar("T")
 
@@ -26,9 +27,9 @@ T = TypeVar("T")
 class Backend:
     """All that is known of a kind of agent. The nameless one is a plain command.
 
-    `token_env` and `pass_env` name variables its agents take from the controller's environment.
-    `has_hooks` says that gc can set up hooks for it, `primes_by_hook` that its agents then prime
-    themselves, and `hooks` that they are wanted.
+    One without a command is for one-shot runs alone. `token_env` and `pass_env` name variables its
+    agents take from the controller's environment. `has_hooks` says that gc can set up hooks for it,
+    `primes_by_hook` that its agents then prime themselves, and `hooks` that they are wanted.
     """
 
     name: str = ""
@@ -51,16 +52,39 @@ class Backend:
 
 
 @functools.cache
-def presets() -> Mapping[str, Backend]:
-    """Return the backends gc knows, by name."""
+def tables() -> Mapping[str, Preset]:
+    """Return what `backends.toml` says of each backend."""
+    from gascity.config.schema import Preset  # noqa: PLC0415  costs a tenth of a second
+
     text = resources.files("gascity.config").joinpath("backends.toml").read_text("utf-8")
-    return {name: _preset(name, fields) for name, fields in tomllib.loads(text).items()}
+    return {name: Preset.model_validate(said) for name, said in tomllib.loads(text).items()}
 
 
-def city_backends(tables: Mapping[str, BackendTable], report: Report) -> Mapping[str, Backend]:
+@functools.cache
+def everything() -> Mapping[str, Backend]:
+    """Return the backends gc knows, also those without a command, which are for one-shot runs."""
+    return {
+        name: replace(
+            overlay(Backend(name=name), table),
+            command=table.command,
+            token_env=tuple(table.token_env or ()),
+            has_hooks=table.has_hooks,
+            primes_by_hook=table.primes_by_hook,
+        )
+        for name, table in tables().items()
+    }
+
+
+@functools.cache
+def presets() -> Mapping[str, Backend]:
+    """Return the backends gc knows that agents can have, by name."""
+    return {name: made for name, made in everything().items() if made.command}
+
+
+def city_backends(given: Mapping[str, BackendTable], report: Report) -> Mapping[str, Backend]:
     """Return the presets with the city's own backends and changes laid over them."""
-    known = dict(presets())
-    for name, table in tables.items():
+    known = dict(everything())
+    for name, table in given.items():
         if table.command and table.start_command:
             report.at(
                 ("providers", name, "start_command"),
@@ -68,12 +92,13 @@ def city_backends(tables: Mapping[str, BackendTable], report: Report) -> Mapping
             )
         below = known.get(name, Backend(name=name))
         command = table.command or table.start_command or below.command
-        if not command:
+        if not command and table.run is None and not classes.where(name):
             report.at(
                 ("providers", name),
                 f'missing key "command": there is no built-in backend "{name}" to take it from',
             )
-        known[name] = replace(overlay(below, table), command=command)
+        token_env = below.token_env if table.token_env is None else tuple(table.token_env)
+        known[name] = replace(overlay(below, table), command=command, token_env=token_env)
     return known
 
 
@@ -84,9 +109,8 @@ def overlay(below: Backend, hints: Hints) -> Backend:
         for key, value in (("args", hints.args), ("process_names", hints.process_names))
         if value is not None
     }
-    return Backend(
-        name=below.name,
-        command=below.command,
+    return replace(
+        below,
         args=lists.get("args", below.args),
         prompt_mode=PromptMode(_first(hints.prompt_mode, below.prompt_mode)),
         prompt_flag=_first(hints.prompt_flag, below.prompt_flag),
@@ -101,25 +125,8 @@ def overlay(below: Backend, hints: Hints) -> Backend:
         dialogs={**below.dialogs, **hints.dialogs},
         env={**below.env, **hints.env},
         pass_env=(*below.pass_env, *hints.pass_env),
-        token_env=below.token_env,
-        has_hooks=below.has_hooks,
-        primes_by_hook=below.primes_by_hook,
     )
 
 
 def _first(given: T | None, below: T) -> T:
     return below if given is None else given
-
-
-def _preset(name: str, fields: Mapping[str, object]) -> Backend:
-    from gascity.config.schema import Preset  # noqa: PLC0415  costs a tenth of a second
-
-    table = Preset.model_validate(fields)
-    made = overlay(Backend(name=name), table)
-    return replace(
-        made,
-        command=table.command,
-        token_env=tuple(table.token_env),
-        has_hooks=table.has_hooks,
-        primes_by_hook=table.primes_by_hook,
-    )

@@ -15,6 +15,7 @@ from gascity.config.agreement import check_agreement, check_settings
 from gascity.config.backends import Backend, city_backends, overlay
 from gascity.config.files import CityFiles
 from gascity.config.members import CityFacts, Entry, members
+from gascity.config.oneshots import one_shots
 from gascity.config.places import Path
 from gascity.config.problems import quoted
 from gascity.config.report import Report
@@ -28,6 +29,7 @@ from gascity.core.model import (
     OnDrift,
     PoolSpec,
     PromptMode,
+    RunSettings,
 )
 from gascity.core.naming import city_id, is_component
 from gascity.screens.rules import RuleBook
@@ -93,6 +95,7 @@ def resolve(
     )
     declared = _declared(entries, facts, report)
     check_agreement(declared, report)
+    runnable = one_shots(file, backends, name, root, report)
     return City(
         name=name,
         root=root,
@@ -106,11 +109,13 @@ def resolve(
         ),
         daemon=daemon,
         alerts=_alerts(file, report),
+        runs=RunSettings(**file.runs.model_dump()),
         default_provider=default,
         chose_provider=chosen not in ("", AUTO),
         provider_settings=file.session.settings,
         warnings=report.warnings,
         screens=screens,
+        backends=runnable,
         sources=report.sources,
     )
 
@@ -206,6 +211,11 @@ def _started(
             path,
             f"agent {quoted(table.name)} has no command to start",
             'give it provider = "..." or start_command = "...", or give [workspace] one',
+        )
+    elif says.provider in choices.backends and not backend.command:
+        report.at(
+            (*at, "provider"),
+            f"backend {quoted(says.provider)} is for one-shot runs and has no session command",
         )
     return backend, backend.command, ("providers", backend.name, "command")
 

@@ -70,6 +70,12 @@ def _webhook(value: str) -> str:
     return value
 
 
+def _base_url(value: str) -> str:
+    if value and not is_web_address(value):
+        raise ValueError('expected an address such as "https://example.com/v1"')
+    return value
+
+
 def is_web_address(value: str) -> bool:
     """Tell whether something can be posted there, as far as the text tells."""
     if not value.isprintable() or " " in value:
@@ -101,6 +107,7 @@ EnvName = Annotated[str, AfterValidator(_env_name)]
 Env = dict[EnvName, Text]
 Variable = Annotated[str, AfterValidator(_optional_env_name)]
 WebAddress = Annotated[Text, AfterValidator(_webhook)]
+BaseUrl = Annotated[Text, AfterValidator(_base_url)]
 AppriseAddress = Annotated[Text, AfterValidator(_apprise)]
 Duration = Annotated[float, BeforeValidator(parse_duration)]
 Interval = Annotated[float, BeforeValidator(_interval)]
@@ -108,6 +115,8 @@ Count = Annotated[int, Field(ge=0, le=1_000_000)]
 Milliseconds = Annotated[int, Field(ge=0, le=3_600_000)]
 PoolSize = Annotated[int, Field(ge=0, le=1000)]
 PromptModeName = Literal["arg", "flag", "none"]
+PromptByName = Literal["stdin", "arg", "none"]
+FormatName = Literal["text", "claude", "codex", "gemini"]
 PolicyName = Literal["accept", "deny", "ask"]
 OnDriftName = Literal["restart", "drain", "notify"]
 OnIdleName = Literal["restart", "nudge", "stop"]
@@ -164,17 +173,41 @@ class Hints(Table):
     pass_env: list[EnvName] = []
 
 
+class RunTable(Table):
+    """`[providers.NAME.run]`: how it does one piece of work and ends."""
+
+    command: Text = ""
+    args: list[Text] | None = None
+    prompt: PromptByName | None = None
+    format: FormatName | None = None
+
+
 class BackendTable(Hints):
     """`[providers.NAME]`: a backend, or changes to one that is built in."""
 
     command: Text = ""
     start_command: Text = ""
+    token_env: list[EnvName] | None = None
+    token_file: Text = ""
+    base_url: BaseUrl = ""
+    model: Text = ""
+    run: RunTable | None = None
+
+
+class RunPreset(RunTable):
+    """A table `[NAME.run]` of `backends.toml`."""
+
+    model_args: list[Text] = []
+    base_url_args: list[Text] = []
 
 
 class Preset(BackendTable):
     """A table of `backends.toml`."""
 
-    token_env: list[EnvName] = []
+    run: RunPreset | None = None
+    login_env: list[EnvName] = []
+    account_env: list[EnvName] = []
+    base_url_env: Text = ""
     has_hooks: bool = False
     primes_by_hook: bool = False
 
@@ -257,6 +290,12 @@ class AlertsTable(Table):
     timeout: Interval = 30.0
 
 
+class RunsTable(Table):
+    """`[runs]`: one-shot work."""
+
+    max_concurrent: Count = 0
+
+
 class CityFile(Table):
     """The whole file."""
 
@@ -266,6 +305,7 @@ class CityFile(Table):
     session: SessionTable = SessionTable()
     daemon: DaemonTable = DaemonTable()
     alerts: AlertsTable = AlertsTable()
+    runs: RunsTable = RunsTable()
 
 
 KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -278,9 +318,11 @@ KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             ("[agents.pool]", PoolTable),
             ("copy_files", CopyTable),
             ("[providers.NAME]", BackendTable),
+            ("[providers.NAME.run]", RunTable),
             ("[session]", SessionTable),
             ("[daemon]", DaemonTable),
             ("[alerts]", AlertsTable),
+            ("[runs]", RunsTable),
         )
     }
 )

@@ -99,6 +99,8 @@ def heading(table: Path) -> str:
             return "copy_files"
         case ("providers", _):
             return "[providers.NAME]"
+        case ("providers", _, "run"):
+            return "[providers.NAME.run]"
         case ("rule", int()):
             return "[[rule]]"
         case ("talk", "defuse", int()):

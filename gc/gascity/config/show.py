@@ -10,9 +10,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict
 
+from gascity.config import classes
 from gascity.config.durations import format_duration
 from gascity.core.fingerprint import conceal, looks_secret, redacted, secret_values
 from gascity.core.model import AgentSpec, AlertSettings, City, PoolSpec
+from gascity.core.oneshot import OneShot
 
 _ADDRESS = re.compile(r"(?P<scheme>[^:]*://)(?:(?P<who>[^/?#]*)@)?(?P<host>[^/?#]*)/?(?P<rest>.*)")
 
@@ -32,9 +34,15 @@ def as_toml(city: City) -> str:
             "drift_patience": format_duration(daemon.drift_patience),
         },
         "alerts": _alerts(city.alerts),
+        "runs": asdict(city.runs),
         "session": {"provider": city.default_provider, **_without_secrets(city.provider_settings)},
         "agents": [_agent(spec) for spec in city.desired.agents],
         "pools": [_pool(pool) for pool in city.desired.pools],
+        "backends": [
+            _backend(one)
+            for name, one in sorted(city.backends.items())
+            if one.run is not None or classes.where(name)
+        ],
     }
     return _printable(tomli_w.dumps(document, multiline_strings=True))
 
@@ -60,6 +68,28 @@ def _address(text: str) -> str:
 def _scheme(text: str) -> str:
     """Return the scheme of an address, and a hash for the rest, which often is a secret."""
     return f"{text.partition('://')[0]}://{redacted(text)}"
+
+
+def _backend(backend: OneShot) -> dict[str, object]:
+    """Return how one-shot runs of a backend are done; a class has no command."""
+    run = backend.run
+    shown: dict[str, object] = {
+        "name": backend.name,
+        **({} if run is None else {key: _plain(value) for key, value in asdict(run).items()}),
+        "model": backend.model,
+        "base_url": _address(backend.base_url),
+        "token_file": backend.token_file,
+        "token_env": list(backend.token_env),
+        "login_env": list(backend.login_env),
+        "pass_env": list(backend.pass_env),
+        "env": _without_secrets(backend.env),
+    }
+    secrets = secret_values(backend.env)
+    return {key: _concealed(value, secrets) for key, value in shown.items()}
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else str(value)
 
 
 def _agent(spec: AgentSpec) -> dict[str, object]:

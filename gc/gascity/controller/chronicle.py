@@ -29,7 +29,8 @@ from gascity.journal.store import Happening, Journal
 RECORDS = frozenset({EventType.DIALOG_ANSWERED, EventType.DIALOG_FAILED})  # with JSON for detail
 MOST_UNTOLD = 10_000  # events kept in memory while the journal cannot be written
 PAUSE = 1.0  # seconds between two tries to write then: each may have to wait for somebody
-TIDIED = 60.0  # seconds between two looks for events that are too old, when none were left
+TIDIED = 60.0  # seconds between two looks for events that are too old, when none were left ...
+REST = 0.1  # ... and when some were: others may post messages faster than one look lets them go
 
 
 class Chronicle:
@@ -61,6 +62,7 @@ class Chronicle:
         self._given_up = 0
         self._again_at = 0.0
         self._tidy_at = 0.0
+        self._untidy = False
 
     def take(self, city: City) -> None:
         """Tell of another city from now on. Secrets of the one before may still be on a screen."""
@@ -149,18 +151,23 @@ class Chronicle:
         self._again_at = 0.0
 
     def patience(self) -> float:
-        """Return how long until what could not be written is tried again."""
-        return max(self._again_at - time.monotonic(), 0.0) if self.lost else math.inf
+        """Return how long until what could not be written is tried again, or more is let go."""
+        if not self.lost and not self._untidy:
+            return math.inf
+        return max((self._again_at if self.lost else self._tidy_at) - time.monotonic(), 0.0)
 
     def tidy(self) -> None:
-        """Let the oldest events go, a few at a time."""
+        """Let the oldest events go, a few at a time, if it is time for that."""
         daemon, now = self._city.daemon, time.monotonic()
         if now < self._tidy_at or self.lost:
             return
-        more = False
-        with contextlib.suppress(GascityError):  # it has time
+        rest = REST
+        try:
             more = self._journal.trim(self._clock.now(), daemon.keep_events, daemon.keep_megabytes)
-        self._tidy_at = now if more else now + TIDIED
+        except GascityError:  # somebody writes: it has time
+            more, rest = True, PAUSE
+        self._untidy = more
+        self._tidy_at = now + (rest if more else TIDIED)
 
     def _lose(self, problem: GascityError) -> None:
         """The journal cannot be written: say so once, and keep what there is room for."""

@@ -172,6 +172,7 @@ class Controller:
             self._looked(looked)
         for acted in self.deeds.overdue():
             self._acted(acted)
+        self._chronicle.tidy()
 
     def _handle(self, message: Message) -> None:
         match message:
@@ -251,7 +252,6 @@ class Controller:
         self._looks.want()
         self._demand.ask(self.city.desired.pools)
         self._record(self.postbox.look())
-        self._chronicle.tidy()
         self.reloads.patrol()
         if not self.reloads.is_reading:
             self._parts.retire(self.city, self.memory)

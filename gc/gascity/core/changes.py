@@ -125,6 +125,8 @@ def _settings(old: City, new: City) -> Iterable[str]:
             yield field.name
     if old.alerts != new.alerts:
         yield "alerts"
+    if old.runs != new.runs:
+        yield "runs"
     if (old.default_provider, old.chose_provider) != (new.default_provider, new.chose_provider):
         yield "session provider"
     yield from (f"session.{name}" for name in _different(old, new))

@@ -40,7 +40,7 @@ def agent_environment(
             env[key] = ambient[key]
     env.update(spec.env)
     if is_local:
-        env["PATH"] = _with_folder(env.get("PATH") or DEFAULT_PATH, gc_folder)
+        env["PATH"] = with_folder(env.get("PATH") or DEFAULT_PATH, gc_folder)
     env.update(
         GC_AGENT=spec.name,
         GC_CITY=city,
@@ -56,5 +56,6 @@ def _is_base(key: str) -> bool:
     return key in BASE or key.startswith(BASE_PREFIXES)
 
 
-def _with_folder(path: str, folder: str) -> str:
+def with_folder(path: str, folder: str) -> str:
+    """Return a PATH that has this folder, last where it did not."""
     return path if not folder or folder in path.split(":") else f"{path}:{folder}"

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from gascity.core.oneshot import OneShot
 from gascity.screens.rules import RuleBook
 
 
@@ -204,6 +205,13 @@ class DaemonSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How one-shot work is done; `max_concurrent` runs live at once, 0 for any number."""
+
+    max_concurrent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class AlertSettings:
     """Whom to tell, and how much of it. Durations in seconds.
 
@@ -234,7 +242,7 @@ class City:
     `chose_provider` says that someone named the default provider; else it stands for `auto`.
     `screens` are the rules by which the screens of its agents are read. `sources` are the absolute
     paths of all files that were read or looked for to make it; of one that ends with a slash, the
-    list of files in that folder counts.
+    list of files in that folder counts. `backends` are all that one-shot runs can name.
     """
 
     name: str
@@ -242,9 +250,11 @@ class City:
     desired: Desired
     daemon: DaemonSettings = DaemonSettings()
     alerts: AlertSettings = AlertSettings()
+    runs: RunSettings = RunSettings()
     default_provider: str = "auto"
     chose_provider: bool = False
     provider_settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     screens: RuleBook = field(default_factory=RuleBook)
+    backends: Mapping[str, OneShot] = field(default_factory=dict)
     sources: tuple[str, ...] = field(default=(), compare=False)

@@ -1,4 +1,4 @@
-"""Reading events: the last ones, or page by page from a number on.
+"""Reading events and the messages among them: the last ones, or page by page from a number on.
 
 Numbers rise by one from event to event and are never used twice. The oldest events go in time, so
 a page says what the first number kept is: a reader that was slower than that can tell. No read
@@ -8,23 +8,30 @@ lasts longer than a page, so none holds up the writer or the clearing of its log
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from gascity.core.actions import Event, EventType
 from gascity.journal import tally
-from gascity.journal.schema import RENAMED
+from gascity.journal.message import KNOWN, is_type
+from gascity.journal.schema import MESSAGE, RENAMED
 from gascity.journal.trouble import explained
 
 PAGE = 500
+BYTES = 4 * 1024 * 1024  # of texts after which a page ends: a message may have a megabyte
+OTHER = "OTHER"  # what messages of types that are nobody's but their author's are counted as
 LARGEST = 2**63 - 1  # number that SQLite knows
 _END = 253402300800.0  # the year 10000, which no calendar here knows
-_COLUMNS = "number, at, type, agent, session, run, message, detail"
+_COLUMNS = "number, at, type, agent, session, run, message, detail, project, task"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An event as the journal keeps it. `type` may be one that only a newer gc knows."""
+    """An event as the journal keeps it. `type` may be one that only a newer gc knows.
+
+    A message of the bus has a type in capitals, its author as `agent` and its body as `message`.
+    """
 
     number: int
     at: float
@@ -34,6 +41,13 @@ class Entry:
     run: str = ""
     message: str = ""
     detail: str = ""
+    project: str = ""
+    task: str = ""
+
+    @property
+    def is_message(self) -> bool:
+        """Whether it is a message of the bus."""
+        return is_type(self.type)
 
     @property
     def event(self) -> Event:
@@ -47,13 +61,18 @@ class Wanted:
     """Which events; an empty tuple stands for all.
 
     `types` are names, or beginnings that end with a dot. `agents` are names, and `pools` stand for
-    all their members, whatever their numbers. `since` is a time.
+    all their members, whatever their numbers. `since` is a time. `messages` asks for the
+    messages of the bus alone, or for none of them.
     """
 
     types: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     pools: tuple[str, ...] = ()
     since: float | None = None
+    projects: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+    messages: bool | None = None
 
     def condition(self) -> tuple[str, list[object]]:
         """Return what stands in the WHERE, and its values."""
@@ -71,6 +90,13 @@ class Wanted:
             values += self.agents
             for pool in map(_literal, self.pools):
                 values += [f"{pool}-[0-9]*", f"{pool}-*[^0-9]*"]
+        for column in ("project", "task", "run"):
+            names: tuple[str, ...] = getattr(self, f"{column}s")
+            if names:
+                parts.append(f"{column} IN ({', '.join('?' * len(names))})")
+                values += names
+        if self.messages is not None:
+            parts.append(MESSAGE if self.messages else f"NOT {MESSAGE}")
         return " AND ".join(parts) or "1", values
 
 
@@ -115,7 +141,7 @@ class EventLog:
 
     def newest(self, count: int, wanted: Wanted = ALL, *, after: int = 0) -> Page:
         """Return the last `count` wanted events numbered above `after`, in order."""
-        page = self._read(after, wanted, count, "DESC")
+        page = self._read(after, wanted, count, "DESC", bytes_=LARGEST)
         return replace(page, entries=page.entries[::-1], upto=page.last)
 
     def every(self, after: int = 0, wanted: Wanted = ALL) -> Iterator[Page]:
@@ -135,9 +161,16 @@ class EventLog:
         return self._distinct("type")
 
     def totals(self) -> dict[str, int]:
-        """Return how many events of each type there ever were, those let go counted."""
+        """Return how many events of each type there ever were, those let go counted.
+
+        Agents may make up types of messages without end: all but the known ones count as `OTHER`.
+        """
         with explained(self._path):
-            return tally.totals(self._db, RENAMED)
+            found = tally.totals(self._db, RENAMED)
+        counted: Counter[str] = Counter()
+        for kind, count in found.items():
+            counted[OTHER if is_type(kind) and kind not in KNOWN else kind] += count
+        return dict(counted)
 
     def newest_at(self) -> float | None:
         """Return when the last event happened; None where there is none."""
@@ -149,7 +182,9 @@ class EventLog:
             rows = self._db.execute(f"SELECT DISTINCT {column} FROM event")  # noqa: S608  our own names
             return {str(value) for (value,) in rows if value}
 
-    def _read(self, after: int, wanted: Wanted, limit: int, order: str) -> Page:
+    def _read(
+        self, after: int, wanted: Wanted, limit: int, order: str, bytes_: int = BYTES
+    ) -> Page:
         condition, values = wanted.condition()
         statement = (
             f"SELECT {_COLUMNS} FROM event WHERE number > ? AND {condition}"  # noqa: S608  our own names
@@ -160,11 +195,11 @@ class EventLog:
             try:
                 self._db.execute("BEGIN")
                 first, last = self._span()
-                entries = tuple(map(_entry, self._db.execute(statement, values)))
+                entries, full = _some(self._db.execute(statement, values), limit, bytes_)
             finally:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
-        upto = entries[-1].number if len(entries) >= limit else last
+        upto = entries[-1].number if entries and full else last
         return Page(entries, after, upto, first, last)
 
     def _span(self) -> tuple[int, int]:
@@ -172,6 +207,19 @@ class EventLog:
         found = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'event'").fetchone()
         last = int(found[0]) if found else 0
         return last + 1 if first is None else int(first), last
+
+
+def _some(
+    rows: Iterable[tuple[object, ...]], limit: int, size: int
+) -> tuple[tuple[Entry, ...], bool]:
+    """Return what makes a page, and whether there may be more."""
+    found: list[Entry] = []
+    for row in rows:
+        found.append(_entry(row))
+        size -= len(found[-1].message) + len(found[-1].detail)
+        if size < 0:
+            return tuple(found), True
+    return tuple(found), len(found) >= limit
 
 
 def _entry(row: tuple[object, ...]) -> Entry:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import time
 
 from gascity.errors import GascityError
 from gascity.journal import alerts, nudges
 from gascity.journal.trouble import damaged
 
-SCHEMA = 4
+SCHEMA = 5
+AGAIN = 0.01  # seconds before a file is opened again that somebody is making
 LARGEST_LOG = 4 * 1024 * 1024  # bytes that the -wal file keeps after it was written back
 _EVENTS = """
 CREATE TABLE event (
@@ -33,15 +35,22 @@ CREATE INDEX event_at ON event (at);
 CREATE INDEX event_type ON event (type);
 CREATE INDEX event_agent ON event (agent)
 """
+MESSAGE = "type GLOB '[A-Z]*'"
+"""Which rows are messages of the bus; the others are events."""
+_FROM_4 = f"""
+ALTER TABLE event ADD COLUMN project TEXT NOT NULL DEFAULT '';
+ALTER TABLE event ADD COLUMN task TEXT NOT NULL DEFAULT '';
+CREATE INDEX event_message ON event (run) WHERE {MESSAGE}
+"""
 _MEMORY = """
 CREATE TABLE agent_memory (session TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE pool_memory (name TEXT PRIMARY KEY, size INTEGER NOT NULL) WITHOUT ROWID
 """
-_NEW = f"{_EVENTS};{_INDICES};{_MEMORY};{nudges.TABLE};{alerts.TABLE};{alerts.FROM_3}"
+_NEW = f"{_EVENTS};{_INDICES};{_MEMORY};{nudges.TABLE};{alerts.TABLE};{alerts.FROM_3};{_FROM_4}"
 _FROM_1 = f"ALTER TABLE event ADD COLUMN detail TEXT NOT NULL DEFAULT ''; {nudges.TABLE}"
 _FROM_2 = f"{_INDICES};{alerts.TABLE}"
 _READ = (
-    "SELECT number, at, type, agent, session, run, message, detail FROM event",
+    "SELECT number, at, type, agent, session, run, message, detail, project, task FROM event",
     "SELECT session, body FROM agent_memory",
     "SELECT name, size FROM pool_memory",
     f"SELECT {nudges.COLUMNS} FROM nudge",  # noqa: S608  our own names
@@ -88,6 +97,18 @@ def connect(path: str, patience: float) -> sqlite3.Connection:
 
     Raises GascityError for a file of a newer gc or of another program, and whatever SQLite says.
     """
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return _connect(path, patience)
+        except sqlite3.OperationalError as problem:
+            # Of several that make a file at once SQLite turns some away, however patient they are.
+            if "BUSY" not in problem.sqlite_errorname or time.monotonic() > deadline:
+                raise
+        time.sleep(AGAIN)
+
+
+def _connect(path: str, patience: float) -> sqlite3.Connection:
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     db = sqlite3.connect(path, timeout=patience, isolation_level=None)
@@ -100,6 +121,7 @@ def connect(path: str, patience: float) -> sqlite3.Connection:
 
 
 def _prepare(db: sqlite3.Connection, path: str) -> None:
+    _refuse_strangers(db, path)
     db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before anything is in it, or it has no effect
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
@@ -117,6 +139,18 @@ def _prepare(db: sqlite3.Connection, path: str) -> None:
         db.execute(f"{statement} LIMIT 0")
 
 
+def _refuse_strangers(db: sqlite3.Connection, path: str) -> None:
+    """Raise GascityError for a file of another program or a newer gc, before anything is changed.
+
+    Other programs number their formats in the same place, so a number proves nothing. It is read
+    last: somebody may be making the file, and gives it tables and number at once.
+    """
+    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+    found = version(db, path)
+    if tables and (not found or tables.isdisjoint({"event", "agent_memory"})):
+        raise damaged(path, "it is a database of another program")
+
+
 def version(db: sqlite3.Connection, path: str) -> int:
     """Return the format of a file; raises GascityError for one of a newer gc."""
     (found,) = db.execute("PRAGMA user_version").fetchone()
@@ -130,9 +164,7 @@ def version(db: sqlite3.Connection, path: str) -> int:
 
 def _change(db: sqlite3.Connection, path: str) -> None:
     found = version(db, path)
-    if found == 0 and db.execute("SELECT 1 FROM sqlite_master").fetchone():
-        raise damaged(path, "it is a database of another program")
-    scripts = (_FROM_1, _FROM_2, alerts.FROM_3)[found - 1 :] if found else (_NEW,)
+    scripts = (_FROM_1, _FROM_2, alerts.FROM_3, _FROM_4)[found - 1 :] if found else (_NEW,)
     for statement in ";".join(scripts).split(";"):
         db.execute(statement)
     if found in (1, 2):

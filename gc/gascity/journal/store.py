@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, fields
 from typing import Any
@@ -24,6 +25,7 @@ from gascity.journal.nudges import NudgeQueue
 from gascity.journal.trouble import explained
 
 PATIENCE = 0.25  # for another process to finish writing; the loop must not wait longer
+ASKED = 0.001  # seconds between two questions whether it has
 CHECKED = 0.25  # seconds for which a file is searched for damage before it is used
 
 Happening = tuple[float, Event]  # with the time at which it happened
@@ -44,6 +46,7 @@ class Journal:
         written: Callable[[int], None] | None = None,
     ) -> None:
         self._path = path
+        self._patience = patience
         self._written = written
         self.behind = ""
         with explained(path):
@@ -115,7 +118,7 @@ class Journal:
         return self._saved
 
     def entries(self, *, after: int = 0, limit: int = 1000) -> Iterator[Entry]:
-        """Yield events in order, those numbered above `after`."""
+        """Yield events in order, those numbered above `after`; large ones make it fewer."""
         yield from self.events.page(after, limit=limit).entries
 
     def trim(self, now: float, keep: float, megabytes: int) -> bool:
@@ -138,7 +141,7 @@ class Journal:
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
         try:
-            self._db.execute("BEGIN IMMEDIATE")
+            self._begin()
             yield
             self._db.execute("COMMIT")
         except BaseException:  # whatever it is: nothing of it stays, and it is raised again
@@ -146,6 +149,25 @@ class Journal:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
             raise
+
+    def _begin(self) -> None:
+        """Begin to write as soon as nobody else does.
+
+        SQLite asks a dozen times in this while, and loses against many who post without a pause.
+        """
+        deadline = time.monotonic() + self._patience
+        self._db.execute("PRAGMA busy_timeout = 0")
+        try:
+            while True:
+                try:
+                    self._db.execute("BEGIN IMMEDIATE")
+                    return
+                except sqlite3.OperationalError as problem:
+                    if "BUSY" not in problem.sqlite_errorname or time.monotonic() > deadline:
+                        raise
+                time.sleep(ASKED)
+        finally:
+            self._db.execute(f"PRAGMA busy_timeout = {round(self._patience * 1000)}")
 
     def _save(self, memory: Memory) -> None:
         changed = [

@@ -7,6 +7,7 @@ looks of a controller that must stay quick. Whoever writes at the same time is n
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import time
 
@@ -16,6 +17,7 @@ BUDGET = 0.005  # seconds of deleting in one call, about
 BATCH = 100  # events that go in one transaction because they are too old ...
 ROOM = 50  # ... and because there is no room, where one may hold a whole screen
 KEPT = 100  # the last events are never given up for room
+HEAVY = 500_000  # bytes of texts that go in one: to let a megabyte go takes milliseconds
 PAGES = 64  # given back to the disk in one call ...
 SLACK = 256  # ... of those that are free beyond this: the next events need some
 MEGABYTE = 1_000_000
@@ -60,7 +62,7 @@ def _trim(db: sqlite3.Connection, oldest: float, most: int) -> bool:
 
 def _delete_some(db: sqlite3.Connection, oldest: float, most: int) -> bool:
     """Delete a batch; tell whether anything was deleted."""
-    rows = db.execute("SELECT number, at FROM event ORDER BY number LIMIT ?", (BATCH,)).fetchall()
+    rows = _first(db)
     end = 0
     for number, at in rows:
         if isinstance(at, int | float) and at >= oldest:
@@ -76,6 +78,23 @@ def _delete_some(db: sqlite3.Connection, oldest: float, most: int) -> bool:
     db.execute("DELETE FROM event WHERE number <= ?", (end,))
     db.execute("COMMIT")
     return True
+
+
+def _first(db: sqlite3.Connection) -> list[tuple[int, object]]:
+    """Return numbers and times of the first events: a batch, or so many as hold enough bytes."""
+    asked = (
+        "SELECT number, at, length(CAST(message AS BLOB)) + length(CAST(detail AS BLOB))"
+        " FROM event ORDER BY number LIMIT ?"
+    )
+    found: list[tuple[int, object]] = []
+    held = 0
+    with contextlib.closing(db.execute(asked, (BATCH,))) as rows:  # a read left open is in the way
+        for number, at, size in rows:
+            found.append((number, at))
+            held += size
+            if held >= HEAVY:
+                break
+    return found
 
 
 def _number(db: sqlite3.Connection, name: str) -> int:

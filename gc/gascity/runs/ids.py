@@ -1,6 +1,7 @@
 """Run ids: `YYYYMMDD-HHMMSSffff-<pid>-<seq>`, in UTC, unique on one machine.
 
 Two runs of one process differ in `seq`, two processes in `pid`; a recycled pid differs in time.
+An older form, `YYYYMMDD-HHMMSSmmm-<pid>`, is understood where runs are read, and never made.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from datetime import UTC, datetime
 
 _numbers = itertools.count(1)
 _lock = threading.Lock()
-_ID = re.compile(r"[0-9]{8}-[0-9]{10}-[0-9]+-[0-9]+")
+_ID = re.compile(
+    r"(?P<day>[0-9]{8})-(?:(?P<time>[0-9]{10})-(?P<pid>[0-9]+)-(?P<seq>[0-9]+)"
+    r"|(?P<old>[0-9]{9})-(?P<old_pid>[0-9]+))"
+)
 
 
 def new_run_id(when: datetime | None = None) -> str:
@@ -31,6 +35,10 @@ def is_run_id(text: str) -> bool:
 
 
 def age_of(run: str) -> tuple[str, int, int]:
-    """Return a key by which runs sort from the oldest to the newest."""
-    moment, _, rest = run.rpartition("-")[0].rpartition("-")
-    return moment, int(rest), int(run.rpartition("-")[2])
+    """Return a key by which runs sort from the oldest to the newest. Raises ValueError."""
+    found = _ID.fullmatch(run)
+    if found is None:
+        raise ValueError(f"{run!r} is no run id")
+    if found["old"]:
+        return f"{found['day']}-{found['old']}0", int(found["old_pid"]), 0
+    return f"{found['day']}-{found['time']}", int(found["pid"]), int(found["seq"])

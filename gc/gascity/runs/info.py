@@ -8,7 +8,9 @@ this gc does not know are ignored, so a newer one may add some. A file that cann
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
+import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -19,6 +21,8 @@ from gascity.core.fingerprint import conceal
 
 VERSION = 1
 SESSION = "session"  # the kind of a run that is an incarnation of a session
+JOB = "job"  # of one that is a piece of one-shot work
+WRAP = "wrap"  # of an interactive command that was recorded
 SIGNALLED = 128  # a program that a signal ended has this and the signal for its exit code
 
 
@@ -49,6 +53,9 @@ class RunInfo:
     `why` says why it was started, `end` how it ended. `crash` and `asked` tell whether that was a
     crash and whether somebody wanted it. `pid_started` makes the pid certain, `ready` is "yes", or
     "timeout" when its prompt was never seen. `restarts` counts those of its agent after crashes.
+    The run before it is `previous_run_id`; the one that an agent started it from, its parent.
+    `exit_code` is 128 and the signal for a program that a signal ended. `format` is the form in
+    which one-shot work prints its answer.
     """
 
     run_id: str
@@ -76,6 +83,11 @@ class RunInfo:
     crash: bool = False
     asked: bool = False
     last_nudge: LastNudge | None = field(default=None)
+    project_id: str = ""
+    task_id: str = ""
+    parent_run_id: str = ""
+    command: str = ""
+    format: str = ""
 
     @property
     def is_over(self) -> bool:
@@ -123,6 +135,7 @@ def concealed(info: RunInfo, secrets: Iterable[str]) -> RunInfo:
         why=conceal(info.why, hidden),
         end=conceal(info.end, hidden),
         work_dir=conceal(info.work_dir, hidden),
+        command=conceal(info.command, hidden),
     )
 
 
@@ -145,7 +158,7 @@ def from_yaml(run_id: str, text: str) -> RunInfo | Broken:
         return _typed(run_id, document)
     except (yaml.YAMLError, LookupError, AttributeError) as problem:  # a tag on what it is not
         return Broken(run_id, " ".join(f"it is no YAML: {problem}".split()))
-    except (TypeError, ValueError, RecursionError) as problem:
+    except (TypeError, ValueError, OverflowError, RecursionError) as problem:
         return Broken(run_id, " ".join(str(problem).split()))
 
 
@@ -191,14 +204,23 @@ def _checked(name: str, value: object) -> object:
     """Return the value of a field. Raises TypeError or ValueError when it cannot be one."""
     if name == "status":
         if value not in tuple(Status):
-            raise ValueError(f"status cannot be {value!r}")
+            raise ValueError(f"status cannot be {_shown(value)}")
         return Status(str(value))
     if name == "last_nudge":
         return None if value is None else _nudge(value)
     kinds = _KINDS.get(name, (str,))
-    if type(value) not in kinds:
-        raise TypeError(f"{name} cannot be {value!r}"[:200])
+    if type(value) not in kinds or not _is_finite(value):
+        raise TypeError(f"{name} cannot be {_shown(value)}")
     return value
+
+
+def _is_finite(value: object) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _shown(value: object) -> str:
+    """Return a value in few words: written out, a small file may have any size."""
+    return (repr(value) if isinstance(value, str) else reprlib.repr(value))[:200]
 
 
 _KINDS: Mapping[str, tuple[type, ...]] = {

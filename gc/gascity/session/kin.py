@@ -80,13 +80,13 @@ def end(kin: Mapping[str, Kin], *, kill_at: float, deadline: float) -> dict[str,
         if now >= deadline:
             return {name: [process.pid for process in living[name]] for name in left}
         if now < kill_at:
-            _ask(process for process in everyone if process not in asked)
+            ask(process for process in everyone if process not in asked)
             asked.update(everyone)
-            _await(everyone, min(kill_at, deadline))
+            await_end(everyone, min(kill_at, deadline))
         else:
             for process in everyone:
                 pids.send(process.pid, process.started, signal.SIGKILL)
-            _await(everyone, min(now + GLANCE, deadline))
+            await_end(everyone, min(now + GLANCE, deadline))
 
 
 class _Table:
@@ -179,7 +179,7 @@ def _age(root: ProcessId | None) -> float:
     return float(root.started.rpartition(":")[2]) if root is not None else 0.0
 
 
-def _ask(processes: Iterable[ProcessId]) -> None:
+def ask(processes: Iterable[ProcessId]) -> None:
     """Ask to end, by the signal that will be heard: an interactive shell ignores SIGTERM."""
     for process in processes:
         deaf = pids.table.ignores(process.pid, signal.SIGTERM)
@@ -187,7 +187,7 @@ def _ask(processes: Iterable[ProcessId]) -> None:
         pids.send(process.pid, process.started, signal.SIGCONT)
 
 
-def _await(processes: Iterable[ProcessId], until: float) -> None:
+def await_end(processes: Iterable[ProcessId], until: float) -> None:
     """Return when all of them ended, or at `until`."""
     poll = select.poll()
     waiting: set[int] = set()

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Iterator, Mapping
+
+TYPE_CHECKING = False  # typing, which has it, takes as long to import as Python to start
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
 
 _AFTER_NAME = {
     "state": 0,
@@ -29,7 +32,13 @@ def started(pid: int) -> str | None:
     fields = _stat(pid)
     if fields is None or fields[_AFTER_NAME["state"]] in _GONE:
         return None
-    return f"{_boot_id()}:{fields[_AFTER_NAME['started']].decode()}"
+    return _since_boot(fields)
+
+
+def born(pid: int) -> str | None:
+    """Return the same also for a process that has ended and was not reaped."""
+    fields = _stat(pid)
+    return _since_boot(fields) if fields is not None else None
 
 
 def children(pid: int) -> list[int]:
@@ -145,6 +154,10 @@ def program(pid: int) -> tuple[str, str, list[str]]:
         path = ""
     words = (_read(f"/proc/{pid}/cmdline") or b"").split(b"\0")
     return comm, path, [os.fsdecode(word) for word in words[:-1]]
+
+
+def _since_boot(fields: list[bytes]) -> str:
+    return f"{_boot_id()}:{fields[_AFTER_NAME['started']].decode()}"
 
 
 def _stat(pid: int) -> list[bytes] | None:

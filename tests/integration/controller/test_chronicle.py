@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from tests.integration.controller.stage import Bench, agent, up
 
 from gascity.controller import chronicle as chronicles
-from gascity.controller.chronicle import Chronicle
+from gascity.controller.chronicle import REST, Chronicle
 from gascity.controller.clock import Clock
 from gascity.core.actions import Event, EventType
 from gascity.core.memory import AgentMemory, Memory
@@ -149,6 +150,40 @@ def test_old_events_are_let_go_in_time(story: Story) -> None:
     story.journal.write(old, MEMORY)
     story.chronicle.tidy()
     assert story.written() == ["new", "old"]
+
+
+def test_where_there_is_more_to_let_go_it_is_done_soon(story: Story) -> None:
+    old = [(1.0, Event(EventType.SESSION_STARTED, message="x" * 1_000_000))]
+    for _ in range(20):
+        story.journal.write(old, MEMORY)
+    story.happen("new")
+    assert story.chronicle.patience() == math.inf
+
+    story.chronicle.tidy()
+
+    assert len(story.written()) > 1
+    assert story.chronicle.patience() <= REST
+    eventually(lambda: tidied(story) == ["new"])
+    eventually(lambda: tidied(story) and story.chronicle.patience() == math.inf)
+
+
+def tidied(story: Story) -> list[str]:
+    story.chronicle.tidy()
+    return story.written()
+
+
+def test_a_controller_keeps_up_with_large_messages_of_others(bench: Bench) -> None:
+    path = str(bench.folder / "city.db")
+    journal = Journal(path)
+    old = [(1.0, Event(EventType.SESSION_STARTED, message="x" * 1_000_000))]
+    for _ in range(30):
+        journal.write(old, Memory())
+    bench.daemon = DaemonSettings(patrol_interval=3600.0, shutdown_timeout=0.5)
+    running = bench.run(agent("mayor"))
+    eventually(up(running, "mayor"))
+
+    eventually(lambda: journal.events.page(0).first > 30)
+    journal.close()
 
 
 def test_a_controller_lets_old_events_go_by_itself(bench: Bench) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,11 +15,13 @@ import pytest
 
 from gascity import jsonrpc, unixsocket
 from gascity.controller.control import ControlSocket
-from gascity.controller.feed import METHOD, MOST, MOVES, Feed
+from gascity.controller.feed import METHOD, MOST, MOVES, UNTOLD, Feed
 from gascity.controller.messages import Asked
 from gascity.core.actions import Event, EventType
 from gascity.core.memory import Memory
 from gascity.errors import GascityError, RemoteError, Unanswered
+from gascity.journal.bus import Bus
+from gascity.journal.message import LARGEST
 from gascity.journal.store import Journal
 from gascity.testing.eventually import eventually
 
@@ -92,6 +96,8 @@ def test_an_event_comes_with_all_there_is_of_it(office: Office) -> None:
         "run": "r",
         "message": "two\nlines 東京",
         "detail": "detail",
+        "project": "",
+        "task": "",
     }
 
 
@@ -102,6 +108,73 @@ def test_only_what_is_wanted_comes(office: Office) -> None:
                 office.write(1, Event(kind, name))
 
         assert hear(listener, 2) == [1, 3]
+
+
+def test_what_another_process_posts_comes_as_well(office: Office, tmp_path: Path) -> None:
+    post = "import sys; from gascity.journal.bus import Bus; Bus(sys.argv[1]).post('INFO', 'x')"
+    with contextlib.closing(office.follow()) as listener:
+        office.write(1)
+        assert hear(listener, 1) == [1]
+
+        for number in (2, 3):
+            path = str(tmp_path / "city.db")
+            subprocess.run([sys.executable, "-c", post, path], check=True)
+            assert hear(listener, 1) == [number]
+
+    eventually(lambda: not lookouts())
+
+
+def lookouts() -> int:
+    return sum(thread.name == "lookout" for thread in threading.enumerate())
+
+
+def test_a_large_message_comes_whole(office: Office, tmp_path: Path) -> None:
+    with (
+        contextlib.closing(office.follow(messages=True)) as listener,
+        Bus(str(tmp_path / "city.db")) as bus,
+    ):
+        for body in ("\0" * LARGEST, "👋" * (LARGEST // 4)):
+            bus.post("INFO", body)
+            notes: list[jsonrpc.Request] = []
+            while not notes:
+                notes = listener.hear()
+            assert [note.params["message"] for note in notes] == [body]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "numbers"),
+    [
+        ({"messages": True}, [1, 2, 4]),
+        ({"messages": False}, [3]),
+        ({"messages": None}, [1, 2, 3, 4]),
+        ({"projects": ["p"]}, [1, 2]),
+        ({"projects": ["p"], "tasks": ["t"]}, [2]),
+        ({"runs": ["r"]}, [3, 4]),
+        ({"runs": ["r"], "messages": True}, [4]),
+        ({"types": ["FACT"]}, [2]),
+    ],
+)
+def test_only_the_messages_that_are_wanted_come(
+    office: Office, tmp_path: Path, wanted: dict[str, object], numbers: list[int]
+) -> None:
+    with contextlib.closing(office.follow(0, **wanted)) as listener:
+        with Bus(str(tmp_path / "city.db")) as bus:
+            bus.post("INFO", "1", project="p")
+            bus.post("FACT", "2", project="p", task="t")
+            office.write(1)
+            bus.post("INFO", "4", run="r")
+
+        assert hear(listener, len(numbers)) == numbers
+
+
+def test_who_wants_little_is_told_now_and_then_how_far_nothing_was_for_it(office: Office) -> None:
+    """Should the controller end, what was let go meanwhile is nothing that it missed."""
+    with contextlib.closing(office.follow(messages=True)) as listener:
+        for _ in range(UNTOLD):
+            office.write(1)
+        notes = listener.hear()
+
+    assert [(note.method, note.params) for note in notes] == [("upto", {"number": UNTOLD})]
 
 
 def test_one_who_does_not_read_holds_nobody_up_and_gets_the_rest_later(office: Office) -> None:
@@ -162,7 +235,16 @@ def test_no_more_than_so_many_follow_and_the_others_are_told(office: Office) -> 
 
 
 @pytest.mark.parametrize(
-    "params", [{"after": -1}, {"after": "x"}, {"after": True}, {"types": "x"}, {"agents": [1]}]
+    "params",
+    [
+        {"after": -1},
+        {"after": "x"},
+        {"after": True},
+        {"types": "x"},
+        {"agents": [1]},
+        {"projects": [1]},
+        {"messages": 1},
+    ],
 )
 def test_nonsense_is_answered_with_an_error(office: Office, params: dict[str, object]) -> None:
     with pytest.raises(RemoteError, match="must be"):
@@ -195,7 +277,7 @@ def test_a_journal_that_breaks_ends_the_following_with_an_error(office: Office) 
         assert hear(listener, 1) == [1]
         office.journal._db.execute("UPDATE event SET at = 'noon'")
         office.journal._db.execute(
-            "INSERT INTO event SELECT 2, at, '', '', '', '', '', '' FROM event"
+            "INSERT INTO event SELECT 2, at, '', '', '', '', '', '', '', '' FROM event"
         )
         office.feed.ring(2)
 

@@ -23,6 +23,22 @@ def test_a_resolved_city_is_shown_with_every_default(load: Load) -> None:
     assert [member["name"] for member in shown["pools"][0]["members"]] == ["w-1", "w-2"]
 
 
+def test_how_backends_do_one_piece_of_work_is_shown(load: Load) -> None:
+    city = load(
+        '[workspace]\nname = "city"\n[providers.mine]\nmodel = "big"\n'
+        'env = { MY_KEY = "hunter2" }\n'
+        'base_url = "http://me:hunter2@there/x"\n[providers.mine.run]\ncommand = "mine"\n'
+        'args = ["--with", "hunter2"]\n'
+    )
+    shown = as_toml(city)
+    backends = {one["name"]: one for one in tomllib.loads(shown)["backends"]}
+
+    assert backends["claude"]["command"] == ["claude"]
+    assert "command" not in backends["xai"]
+    assert (backends["mine"]["model"], backends["mine"]["prompt"]) == ("big", "stdin")
+    assert "hunter2" not in shown
+
+
 def test_no_secret_is_shown(load: Load) -> None:
     city = load(
         '[workspace]\nname = "city"\n[[agents]]\nname = "a"\nstart_command = "run hunter2"\n'

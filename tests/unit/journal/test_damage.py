@@ -15,6 +15,7 @@ from gascity.core.actions import Event, EventType
 from gascity.core.memory import AgentMemory, Memory
 from gascity.errors import GascityError
 from gascity.journal.alerts import OpenAlert
+from gascity.journal.schema import SCHEMA
 from gascity.journal.store import Journal
 
 EVENT = Event(EventType.SESSION_STARTED, "mayor", "s", "r", "wanted", "x" * 500)
@@ -132,15 +133,19 @@ def test_a_missing_folder_is_a_clear_error(tmp_path: Path) -> None:
     assert "No such file" in told(str(tmp_path / "nowhere" / "city.db")).message
 
 
-def test_the_database_of_another_program_is_left_alone(path: str) -> None:
+@pytest.mark.parametrize("number", [0, 1, 4, SCHEMA])
+def test_the_database_of_another_program_is_left_alone(path: str, number: int) -> None:
+    """Also one that numbers its formats as this one does."""
     db = sqlite3.connect(path)
     db.execute("CREATE TABLE photos (x)")
+    db.execute(f"PRAGMA user_version = {number}")
     db.close()
 
+    before = Path(path).read_bytes()
+
     assert "another program" in told(path).message
-    db = sqlite3.connect(path)
-    assert [name for (name,) in db.execute("SELECT name FROM sqlite_master")] == ["photos"]
-    db.close()
+
+    assert Path(path).read_bytes() == before
 
 
 def test_a_file_somebody_holds_is_no_damage(path: str) -> None:
@@ -180,6 +185,7 @@ if os.geteuid() == 0 and len(sys.argv) == 2:  # root may do everything: go on wi
     os.execv(sys.executable, [sys.executable, __file__, sys.argv[1], "as a user"])
 from gascity.core.memory import Memory
 from gascity.errors import GascityError, explain
+from gascity.journal.schema import SCHEMA
 from gascity.journal.store import Journal
 try:
     journal = Journal(sys.argv[1])

@@ -102,7 +102,9 @@ def test_a_number_that_was_never_reached_means_another_journal(filled: Journal) 
 
 
 def test_a_type_of_a_newer_gc_is_kept_as_it_is(journal: Journal) -> None:
-    journal._db.execute("INSERT INTO event VALUES (1, 5.0, 'moon.landed', 'a', 's', 'r', 'm', '')")
+    journal._db.execute(
+        "INSERT INTO event VALUES (1, 5.0, 'moon.landed', 'a', 's', 'r', 'm', '', '', '')"
+    )
 
     assert list(journal.entries()) == [Entry(1, 5.0, "moon.landed", "a", "s", "r", "m")]
     assert journal.events.types() == {"moon.landed"}

@@ -14,6 +14,7 @@ from gascity.core.alerts import Severity
 from gascity.core.memory import AgentMemory, Memory
 from gascity.errors import GascityError
 from gascity.journal.alerts import OpenAlert
+from gascity.journal.bus import Bus
 from gascity.journal.schema import RENAMED, SCHEMA
 from gascity.journal.store import Journal
 
@@ -48,8 +49,16 @@ CREATE TABLE alert (
     key TEXT PRIMARY KEY, agent TEXT NOT NULL, text TEXT NOT NULL, since REAL NOT NULL,
     last REAL NOT NULL, times INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE INDEX event_at ON event (at);
+CREATE INDEX event_type ON event (type);
+CREATE INDEX event_agent ON event (agent);
 INSERT INTO alert VALUES ('auth:s', 'a', 'not logged in', 3.0, 4.0, 2);
 PRAGMA user_version = 3;
+"""
+FOURTH = """
+ALTER TABLE alert ADD COLUMN severity TEXT NOT NULL DEFAULT 'critical';
+ALTER TABLE alert ADD COLUMN told INTEGER NOT NULL DEFAULT 1;
+PRAGMA user_version = 4;
 """
 
 
@@ -63,8 +72,8 @@ def make(path: str, *scripts: str) -> None:
 
 @pytest.mark.parametrize(
     "scripts",
-    [(FIRST,), (FIRST, SECOND), (FIRST, SECOND, THIRD)],
-    ids=["first", "second", "third"],
+    [(FIRST,), (FIRST, SECOND), (FIRST, SECOND, THIRD), (FIRST, SECOND, THIRD, FOURTH)],
+    ids=["first", "second", "third", "fourth"],
 )
 def test_an_earlier_format_keeps_all_it_holds(path: str, scripts: tuple[str, ...]) -> None:
     make(path, *scripts)
@@ -83,6 +92,33 @@ def test_an_earlier_format_keeps_all_it_holds(path: str, scripts: tuple[str, ...
     assert [nudge.text for nudge in journal.nudges.open()] == ["hello"] * (len(scripts) > 1)
     told = OpenAlert("auth:s", "a", "not logged in", 3.0, 4.0, 2, Severity.CRITICAL, told=True)
     assert journal.alerts.open() == [told] * (len(scripts) > 2)
+    with Bus(path) as bus:
+        assert bus.page(0).entries == ()
+        assert bus.post("FACT", "x", project="p", task="t", run="r") == 11
+        assert bus.lifecycle("r") == {"FACT"}
+    assert {(e.project, e.task) for e in journal.entries()} == {("", ""), ("p", "t")}
+    shape = sorted(journal._db.execute("SELECT name, type FROM sqlite_master"))
+    journal.close()
+    fresh = Journal(f"{path}.fresh")
+    assert shape == sorted(fresh._db.execute("SELECT name, type FROM sqlite_master"))
+    fresh.close()
+
+
+def test_a_controller_of_the_fourth_format_that_runs_on_can_still_write(path: str) -> None:
+    make(path, FIRST, SECOND, THIRD, FOURTH)
+    old = sqlite3.connect(path, isolation_level=None)
+    insert = (
+        "INSERT INTO event (at, type, agent, session, run, message, detail)"
+        " VALUES (9.0, 'agent.held', 'a', 's', 'r', 'm', '')"
+    )
+    old.execute(insert)
+    Journal(path).close()
+
+    old.execute(insert)
+
+    old.close()
+    journal = Journal(path)
+    assert [entry.number for entry in journal.entries(after=9)] == [10, 11]
     journal.close()
 
 
@@ -106,7 +142,7 @@ def test_a_change_of_format_that_fails_changes_nothing(path: str) -> None:
 
 def test_what_an_earlier_controller_still_writes_has_todays_name(journal: Journal) -> None:
     journal._db.execute(
-        "INSERT INTO event VALUES (1, 5.0, 'session_crashed', 'a', 's', 'r', 'm', '')"
+        "INSERT INTO event VALUES (1, 5.0, 'session_crashed', 'a', 's', 'r', 'm', '', '', '')"
     )
 
     (entry,) = journal.entries()

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
+from itertools import pairwise
 
 import pytest
 
 from gascity.core.actions import Event, EventType
 from gascity.core.memory import Memory
 from gascity.errors import GascityError
+from gascity.journal.bus import Bus
+from gascity.journal.message import LARGEST
 from gascity.journal.store import Journal
 from gascity.journal.trimming import KEPT, MEGABYTE, used
 
@@ -75,6 +79,32 @@ def test_the_last_events_are_kept_however_large(journal: Journal) -> None:
     trim_all(journal, now=1000.0, keep=DAY, megabytes=1)
 
     assert kept(journal) == list(range(21, KEPT + 21))
+
+
+def test_large_messages_go_a_few_at_a_time(journal: Journal, path: str) -> None:
+    """To let fifty of them go at once would hold a controller up for a second."""
+    with Bus(path) as bus:
+        for _ in range(KEPT + 12):
+            bus.post("INFO", "x" * LARGEST)
+    gone = [journal.events.page(0, limit=1).first]
+    while journal.trim(time.time(), DAY, 1):
+        gone.append(journal.events.page(0, limit=1).first)
+
+    assert gone[-1] == 13
+    assert max(after - before for before, after in pairwise(gone)) <= 5
+
+
+def test_messages_go_with_the_events_of_their_age(journal: Journal, path: str) -> None:
+    fill(journal, 1.0)
+    with Bus(path) as bus:
+        bus.post("INFO", "now")
+        fill(journal, 2.0)
+
+        trim_all(journal, now=time.time(), keep=DAY)
+
+        assert kept(journal) == [2, 3]
+        trim_all(journal, now=time.time() + 2 * DAY, keep=DAY)
+        assert bus.post("INFO", "later") == 4
 
 
 def test_a_call_does_a_part_and_says_that_there_is_more(journal: Journal) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,18 +38,37 @@ def test_a_reader_never_finds_half_a_record(tmp_path: Path) -> None:
     assert os.listdir(folder.path) == [INFO]
 
 
-def test_a_write_that_fails_leaves_what_was_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     folder = Runs(str(tmp_path)).of(new_run_id())
     folder.write("prompt.md", "old")
-    (tmp_path / folder.run_id / "taken").mkdir()
-
-    with pytest.raises(OSError, match="directory"):
-        folder.write("taken", "new")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            folder.write("prompt.md", "new" * 1000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
     assert folder.read("prompt.md") == "old"
-    assert sorted(os.listdir(folder.path)) == ["prompt.md", "taken"]
+    assert os.listdir(folder.path) == ["prompt.md"]
+
+
+def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
+    folder = Runs(str(tmp_path)).of(new_run_id())
+    folder.make()
+    os.mkfifo(folder.file("run-info.yaml"))
+
+    assert folder.read_info() == Broken(folder.run_id, "it is no file")
+    assert folder.glance() is None
+
+
+def test_a_file_that_has_the_name_of_another_folder_stays(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("mine")
+
+    with pytest.raises(FileExistsError):
+        Runs(str(tmp_path)).of("notes").write("task-info.yaml", "x")
+
+    assert (tmp_path / "notes").read_text() == "mine"
 
 
 def test_runs_are_listed_from_the_newest_to_the_oldest(tmp_path: Path) -> None:

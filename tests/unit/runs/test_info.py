@@ -105,6 +105,9 @@ def test_keys_that_a_newer_gc_writes_are_ignored() -> None:
         (f"run_id: {RUN}\npid: yes\n", "pid cannot be True"),
         (f"run_id: {RUN}\nagent: [a]\n", "agent cannot be ['a']"),
         (f"run_id: {RUN}\nlast_nudge: 3\n", "last_nudge cannot be read"),
+        (f"run_id: {RUN}\nduration: .inf\n", "duration cannot be inf"),
+        (f"run_id: {RUN}\nduration: .nan\n", "duration cannot be nan"),
+        (f"run_id: {RUN}\nduration: 1{':0' * 300}.5\n", "int too large"),
         ("[" * 5000, "maximum recursion depth"),
         ("start_time: !!timestamp then", "it is no YAML"),
         ("crash: !!bool perhaps", "it is no YAML"),
@@ -143,3 +146,16 @@ def test_times_are_written_in_utc_and_read_again() -> None:
 def test_a_run_is_over_when_it_does_not_run() -> None:
     assert not RunInfo(RUN).is_over
     assert replace(RunInfo(RUN), status=Status.FAILED).is_over
+
+
+@pytest.mark.parametrize("field", ["status", "agent"])
+def test_a_small_text_that_means_a_huge_value_is_told_in_few_words(field: str) -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    for number in range(1, 40):
+        parts = ", ".join([f"*a{number - 1}"] * 9)
+        lines.append(f"a{number}: &a{number} [{parts}]")
+    found = from_yaml(RUN, "\n".join([f"run_id: {RUN}", *lines, f"{field}: *a39"]))
+
+    assert isinstance(found, Broken)
+    assert found.why.startswith(f"{field} cannot be [[[")
+    assert len(found.why) < 300

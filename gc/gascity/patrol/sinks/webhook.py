@@ -8,8 +8,6 @@ host is ever sent what was meant for it.
 
 from __future__ import annotations
 
-import email.utils
-import ipaddress
 import json
 import logging
 import random
@@ -19,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gascity.core.web import is_loopback, retry_after
 from gascity.patrol.notice import Notice, NotTaken, SinkFailed
 from gascity.patrol.sinks.bounded import Bounded
 
@@ -92,7 +91,7 @@ def _deliver(address: str, body: bytes, deadline: float) -> None:
     if url.scheme not in _PORTS or not url.host:
         raise SinkFailed("its address is none that begins with http:// or https://")
     # A transport of our own takes no proxy from the environment; a proxy knows another loopback.
-    transport = httpx.HTTPTransport() if _is_loopback(url.host) else None
+    transport = httpx.HTTPTransport() if is_loopback(url.host) else None
     pause = FIRST_PAUSE
     with httpx.Client(transport=transport) as client:
         while isinstance(found := _try_once(client, url, body, deadline), _Again):
@@ -150,23 +149,12 @@ def _unreachable(problem: BaseException) -> str:
     return "cannot be reached"
 
 
-def _judged(status: int, retry_after: str) -> _Again | None:
+def _judged(status: int, told: str) -> _Again | None:
     if 200 <= status < 300:
         return None
     if status == 429 or status >= 500:
-        return _Again(f"answered with {status}", _seconds(retry_after))
+        return _Again(f"answered with {status}", retry_after(told, time.time()))
     raise SinkFailed(f"answered with {status}")
-
-
-def _seconds(retry_after: str) -> float | None:
-    """Return how long to wait, given as a number or as a date."""
-    text = retry_after.strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    try:
-        return max(email.utils.parsedate_to_datetime(text).timestamp() - time.time(), 0.0)
-    except ValueError:
-        return None
 
 
 def _moved(url: httpx.URL, location: str) -> httpx.URL | None:
@@ -186,10 +174,3 @@ def _moved(url: httpx.URL, location: str) -> httpx.URL | None:
 
 def _origin(url: httpx.URL) -> tuple[str, str, int]:
     return url.scheme, url.host, url.port or _PORTS.get(url.scheme, 0)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")

@@ -1,0 +1,67 @@
+"""Following a file that a run writes, until the run is over: all of it, and nothing twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO
+
+from gascity.runs.folder import open_file
+
+LOOK = 0.1  # seconds between two looks: nothing tells when another process writes to a file
+PIECE = 64 * 1024  # bytes that are read at once, and the longest that a line is kept together
+
+
+def follow(path: str, after: int, lives: Callable[[], bool]) -> Iterator[bytes]:
+    """Yield what a file holds behind its first `after` bytes, and what is added while `lives`.
+
+    Yields nothing, b"", at each look that finds no more. A file that is not there yet is waited
+    for. Raises OSError.
+    """
+    while (file := _open(path)) is None:
+        if not lives():
+            return
+        yield b""
+        time.sleep(LOOK)
+    with file:
+        file.seek(after)
+        while True:
+            goes_on = lives()  # asked first: what it wrote before it ended is read after that
+            while piece := file.read(PIECE):
+                yield piece
+            if not goes_on:
+                return
+            yield b""
+            time.sleep(LOOK)
+
+
+def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield whole lines, each with its end; and b"" for each b"".
+
+    One that is very long comes in several pieces, and one that was never ended comes last.
+    """
+    rest = b""
+    for piece in pieces:
+        if not piece:
+            yield b""
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from (line + b"\n" for line in whole)
+        while len(rest) > PIECE:
+            cut = _between_letters(rest, PIECE)
+            yield rest[:cut]
+            rest = rest[cut:]
+    if rest:
+        yield rest
+
+
+def _open(path: str) -> BinaryIO | None:
+    try:
+        return open_file(path)
+    except FileNotFoundError:
+        return None
+
+
+def _between_letters(text: bytes, near: int) -> int:
+    """Return a place at or shortly before `near` that does not part a letter of UTF-8."""
+    starts = (cut for cut in range(near, near - 4, -1) if text[cut] & 0xC0 != 0x80)
+    return next(starts, near)

@@ -1,0 +1,57 @@
+"""How long a run may take, and how long it may say nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from gascity.runs.context import Cancel
+from gascity.runs.watchdog import Limits, TimedOut, Watchdog
+
+
+def test_without_a_limit_nobody_watches() -> None:
+    before = threading.active_count()
+    with Watchdog(Limits(), (), Cancel()):
+        assert threading.active_count() == before
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        (Limits(wall=0.1), "timed out after 100ms"),
+        (Limits(idle=0.1), "timed out: it said nothing for 100ms"),
+        (Limits(wall=0.1, idle=60.0), "timed out after 100ms"),
+    ],
+)
+def test_a_limit_that_is_broken_cancels(limits: Limits, told: str, tmp_path: Path) -> None:
+    cancel = Cancel()
+    began = time.monotonic()
+    with Watchdog(limits, (str(tmp_path / "out"),), cancel):
+        assert cancel.wait(10.0)
+
+    assert (cancel.reason, type(cancel.reason)) == (told, TimedOut)
+    assert time.monotonic() - began >= 0.1
+
+
+def test_who_says_something_is_not_idle(tmp_path: Path) -> None:
+    cancel = Cancel()
+    with (tmp_path / "err").open("wb", buffering=0) as said:
+        files = (str(tmp_path / "nothing"), str(tmp_path / "err"))
+        with Watchdog(Limits(idle=1.0), files, cancel):
+            for _ in range(15):
+                said.write(b".")
+                assert not cancel.wait(0.1)
+            assert cancel.wait(10.0)
+
+
+def test_the_watch_ends_with_the_run() -> None:
+    cancel = Cancel()
+    began = time.monotonic()
+    with Watchdog(Limits(wall=60.0, idle=60.0), (), cancel):
+        pass
+
+    assert time.monotonic() - began < 5.0
+    assert not cancel.is_set()
