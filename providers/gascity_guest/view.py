@@ -21,13 +21,15 @@ from gascity.session.tmux.panes import Pane
 from gascity.session.tmux.problems import Gone, Lost
 from gascity.session.tmux.shell import quote
 from gascity.session.tmux.wire import Block, command
-from gascity_guest.hand import Done, Guest
+from gascity_guest.hand import Done, Guest, plain
 
 T = TypeVar("T")
 UNSETTLED = 1.0  # seconds for tmux to hear how a program ended
 NO_SERVER = 3  # exit code of a piece of shell that finds no server
 # What tmux says, in every version, where nobody listens on its socket.
 _ABSENT = ("no server running on", "(No such file or directory)", "(Connection refused)")
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_PANE = re.compile(r"%[0-9]{1,18}")
 _OTHER = re.compile(r"[0-9]+:[0-9]+")
 # Said by a server without any session; one that an agent or a person ended leaves it like that.
 _EMPTY = re.compile(r"([0-9]{1,20}:[0-9]{1,20})\nno current target")
@@ -210,7 +212,7 @@ class View:
         # Whatever else ended it, a stopping daemon or a full machine, tells nothing of a pane.
         is_refused = done.status == _REFUSED and said
         if not is_refused or any(word in said[-200:] for word in _LEAVING):
-            why = said or done.complaint.strip() or f"exit code {done.status}"
+            why = plain(said) or done.complaint or f"exit code {done.status}"
             raise Lost(f"the guest's tmux server did not answer: {why}")
         return shell.blocks(done.output, token, count)
 
@@ -221,7 +223,7 @@ class View:
         pids = " ".join(str(pane.pid) for pane in unsettled)
         script = _LIVES.format(server=found.server.pid, pids=pids, whole=_WHOLE)
         done = patient(lambda: _whole(self._guest.run(script, deadline=deadline), _WHOLE), deadline)
-        return {int(pid) for pid in done.text.split() if pid.isascii() and pid.isdigit()}
+        return {int(pid) for pid in done.text.split() if _NUMBER.fullmatch(pid)}
 
     def _look(self, deadline: float, name: str) -> Look:
         return patient(lambda: self._look_once(deadline, name), deadline)
@@ -240,7 +242,7 @@ class View:
         told, is_whole, rest = text.partition("gc-now ")
         now, _, rest = rest.partition("\n")
         status, _, said = rest.partition("\n")
-        if not is_whole or not now.isdigit() or not status.isdigit():
+        if not is_whole or not _NUMBER.fullmatch(now) or not _NUMBER.fullmatch(status):
             raise ProviderUnavailable("the guest was asked for its sessions, and said nothing")
         late = before - int(now)
         traces = frozenset(told.split())
@@ -252,13 +254,20 @@ class View:
             if _is_absent(said):
                 return Look((), traces, late, None)
             if any(word in said for word in _LEAVING):
-                raise Lost(f"the guest's tmux is leaving: {said.strip()}")
-            raise ProviderUnavailable(f"the guest's tmux was asked, and said: {said.strip()}")
+                raise Lost(f"the guest's tmux is leaving: {plain(said)}")
+            raise ProviderUnavailable(f"the guest's tmux was asked, and said: {plain(said)}")
         first, _, listed = said.partition("\n")
         pid, _, started = first.partition(":")
-        server = ProcessId(int(pid), started) if pid.isdigit() else None
+        if not _OTHER.fullmatch(first) or not _NUMBER.fullmatch(pid):
+            raise ProviderUnavailable(f"the guest's tmux was asked, and said: {plain(said)}")
+        server = ProcessId(int(pid), started)
         lines = tuple(line.encode() for line in listed.split("\n") if line)
-        return Look(panes.read([Block(ok=True, lines=lines)], server), traces, late, server)
+        found = panes.read([Block(ok=True, lines=lines)], server)
+        if not all(_PANE.fullmatch(pane.id) for pane in found):
+            raise ProviderUnavailable(f"the guest's tmux was asked, and said: {plain(said)}")
+        # Anybody in there can call a pane anything; that is no session of ours.
+        ours = [pane for pane in found if naming.is_name(pane.name)]
+        return Look(ours, traces, late, server)
 
 
 def patient(work: Callable[[], T], deadline: float) -> T:
