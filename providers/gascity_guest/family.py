@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 
 from gascity.errors import ProviderUnavailable
 from gascity.session.marks import MARK
+from gascity.session.tmux.problems import Lost
 from gascity.session.tmux.shell import quote
-from gascity_guest.hand import Guest
+from gascity_guest.hand import Done, Guest
 from gascity_guest.places import Home
+from gascity_guest.view import patient
 
 GLANCE = 0.2  # seconds between two looks while killing
 WAIT = 5.0  # seconds at most for one question that waits
@@ -90,11 +92,22 @@ class Table:
 def look(guest: Guest, home: Home, deadline: float) -> Table:
     """Return the processes of the guest. Raises ProviderUnavailable when it does not tell."""
     script = _TABLE.format(want=quote(f"{MARK}={home.path}#"))
-    done = guest.read(script, deadline=deadline)
-    found = read(done.text)
+    done = patient(lambda: _whole(guest.read(script, deadline=deadline)), deadline)
+    try:
+        found = read(done.text)
+    except ValueError as problem:
+        raise ProviderUnavailable(f"the guest's processes are not understood: {problem}") from None
     if not found.rows:
         raise ProviderUnavailable(f"the guest does not tell its processes: {done.complaint}")
     return found
+
+
+def _whole(done: Done) -> Done:
+    """Return a whole table: who is missing in half of one may live."""
+    if done.status != 0:
+        why = done.complaint.strip() or f"exit code {done.status}"
+        raise Lost(f"the guest does not tell its processes: {why}")
+    return done
 
 
 def read(text: str) -> Table:

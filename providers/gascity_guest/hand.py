@@ -36,6 +36,9 @@ TOGETHER = 24  # connections at once; a guest has 64
 LONGEST = 100_000  # bytes of a piece of shell; Linux takes 128 KiB in one argument
 OLDEST = (3, 2)
 SLACK = 0.5  # seconds
+LARGEST = 64 * 1024 * 1024  # bytes of an answer: more than a guest has to say
+LONGEST_COMPLAINT = 2000
+_UPTIME = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")
 _LATE = "gc-heard-too-late"
 _MEET = """umask 077
 u=; { read -r u _ </proc/uptime; } 2>/dev/null
@@ -121,7 +124,7 @@ class Guest:
         said = io.BytesIO()
         try:
             with self._client(deadline) as client:
-                copying.fetch(client, path, said.write, deadline=deadline)
+                copying.fetch(client, path, said.write, deadline=deadline, largest=LARGEST)
         finally:
             self.run(f"rm -f {quote(path)}", deadline=deadline)
         return Done(done.status, said.getvalue().decode(errors="replace"), done.complaint)
@@ -133,15 +136,11 @@ class Guest:
         """
         path = f"{self.home(deadline).given}/{os.urandom(8).hex()}"
         with self._client(deadline) as client:
-            text = _text(data)
-            if text is not None and not self._is_confined:
-                with contextlib.suppress(RemoteError):
-                    client.write_file(path, text, timeout=_left(deadline))
-                    return path
-                self._is_confined = True  # its file methods end elsewhere; a shell does not
-            source = io.BytesIO(data) if isinstance(data, bytes) else data
-            copying.send(client, source, path, mode=0o600, deadline=deadline)
-            return path
+            if isinstance(data, bytes):
+                self._give(client, data, path, deadline)
+            else:
+                copying.send(client, data, path, mode=0o600, deadline=deadline)
+        return path
 
     def close(self) -> None:
         """Hang up; who still asks is answered over connections that nobody keeps."""
@@ -152,6 +151,20 @@ class Guest:
             client.close()
 
     # --- how
+
+    def _give(self, client: Client, data: bytes, path: str, deadline: float) -> None:
+        """Hand over what may be a secret: in no argument list, not even for a moment."""
+        text = _text(data)
+        if not self._is_confined:
+            with contextlib.suppress(RemoteError):  # its file methods may end elsewhere
+                if text is not None:
+                    client.write_file(path, text, timeout=_left(deadline))
+                else:
+                    copying.send_unseen(client, data, path, f"{path}.part", deadline=deadline)
+                return
+        there = f".gc-part-{os.urandom(8).hex()}"  # in the folder that its shells begin in
+        copying.send_unseen(client, data, path, there, deadline=deadline)
+        self._is_confined = True
 
     def _meet(self, deadline: float) -> Met:
         known = self._met
@@ -177,7 +190,7 @@ class Guest:
         found = re.search(r"(\d+)\.(\d+)", version)
         if found and (int(found[1]), int(found[2])) < OLDEST:
             raise ProviderUnavailable(f"the tmux in {self._where} is {version}: 3.2 is needed")
-        ahead = float(uptime) - before if uptime else None
+        ahead = float(uptime) - before if _UPTIME.fullmatch(uptime) else None
         self._met = Met(Home(f"{folder}/{self._city}"), version, ahead)
         return self._met
 
@@ -196,8 +209,8 @@ class Guest:
         with self._client(deadline) as client:
             said: ExecResult = client.exec(script, timeout=_left(deadline))
         if said.exit_code == -1:
-            raise ProviderUnavailable(f"{self._where} could not run a shell: {said.stderr.strip()}")
-        return Done(said.exit_code, said.stdout, said.stderr)
+            raise ProviderUnavailable(f"{self._where} could not run a shell: {plain(said.stderr)}")
+        return Done(said.exit_code, said.stdout, plain(said.stderr))
 
     @contextlib.contextmanager
     def _client(self, deadline: float) -> Iterator[Client]:
@@ -230,6 +243,12 @@ class Guest:
         return f"the guest at {self._settings.address}"
 
 
+def plain(said: str) -> str:
+    """Return the end of what a guest complained of, without anything that a terminal obeys."""
+    kept = said.strip()[-LONGEST_COMPLAINT:]
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in kept)
+
+
 def _meaning(problem: GascityError, where: str) -> ProviderUnavailable:
     if isinstance(problem, HungUp):
         return Lost(problem.message)
@@ -237,14 +256,13 @@ def _meaning(problem: GascityError, where: str) -> ProviderUnavailable:
         return Silent(problem.message)
     if isinstance(problem, Unreachable):
         return ProviderUnavailable(problem.message)
-    return ProviderUnavailable(f"{where} refuses: {problem.message}")
+    return ProviderUnavailable(f"{where} refuses: {plain(problem.message)}")
 
 
-def _text(data: bytes | IO[bytes]) -> str | None:
-    """Return what can be handed over as it is: in no argument list, not even for a moment."""
-    if isinstance(data, bytes):
-        with contextlib.suppress(UnicodeDecodeError):
-            return data.decode()
+def _text(data: bytes) -> str | None:
+    """Return what can be handed over as it is."""
+    with contextlib.suppress(UnicodeDecodeError):
+        return data.decode()
     return None
 
 

@@ -20,12 +20,13 @@ from gascity.session.tmux.wire import Block, command
 from gascity_guest import birth as births
 from gascity_guest import family
 from gascity_guest.birth import Birth
-from gascity_guest.hand import Guest
+from gascity_guest.hand import Done, Guest
 from gascity_guest.places import Paths
 from gascity_guest.settings import Settings
 from gascity_guest.view import Look, View
 
 LEFTOVERS = 5.0  # seconds for the killed processes of an ended session to vanish
+OVERDUE, SIGNALLED = 124, 128  # exit codes: after a time limit, and what those of signals begin at
 KEPT_LINES = 200  # of what a replaced session showed
 # What is said where a server, or with the last session its folder, went away meanwhile.
 _LEAVING = (
@@ -170,7 +171,7 @@ class Maker:
             self._guest.may_act()
             script = births.make_script(birth, home, self.settings, path)
             try:
-                done = self._guest.run(script, deadline=deadline)
+                done = _unbroken(self._guest.run(script, deadline=deadline))
             except Lost:
                 found = self._view.find(birth.name, deadline)  # it may have been done before
                 if found is None:
@@ -178,7 +179,7 @@ class Maker:
                 return (
                     None if found.token == birth.token else Block(ok=False, lines=(b"duplicate",))
                 )
-            answered = shell.blocks(done.output, token, 1)
+            answered = shell.blocks(done.output + os.fsencode(done.complaint), token, 1)
             failed = next((block for block in answered if not block.ok), None)
             if failed is not None and time.monotonic() < deadline and _is_leaving(failed):
                 self._guest.run(births.prepare_script(home), deadline=deadline)
@@ -217,8 +218,8 @@ class Maker:
         """Forget that sessions may be there, unless one is being made at this moment."""
         home = self._guest.home(deadline)
         paths = " ".join(quote(f"{home.sessions}/{name}") for name in names)
-        script = f"find {paths} -mmin +1 -exec rm -f {{}} \\; 2>/dev/null; :"
-        self._guest.run(script, deadline=deadline)
+        script = f"find {paths} -mmin +1 -exec rm -f {{}} \\; 2>/dev/null\n"
+        self._guest.run(script + births.remove_script(home, []), deadline=deadline)
 
 
 def survived(name: str, pids: Sequence[int]) -> str:
@@ -251,6 +252,14 @@ def on_our_clock(told: float, look: Look) -> float:
 
 def _root(pane: Pane | None) -> int | None:
     return pane.pid if pane is not None and pane.alive else None
+
+
+def _unbroken(done: Done) -> Done:
+    """Return what ended of itself; raises Lost for what was ended, by a stopping daemon perhaps."""
+    if done.status == OVERDUE or done.status > SIGNALLED:
+        why = done.complaint.strip() or f"exit code {done.status}"
+        raise Lost(f"the guest did not end it: {why}")
+    return done
 
 
 def _is_leaving(failed: Block) -> bool:

@@ -21,34 +21,40 @@ from gascity.session.tmux.panes import Pane
 from gascity.session.tmux.problems import Gone, Lost
 from gascity.session.tmux.shell import quote
 from gascity.session.tmux.wire import Block, command
-from gascity_guest.hand import Done, Guest
+from gascity_guest.hand import Done, Guest, plain
 
 T = TypeVar("T")
 UNSETTLED = 1.0  # seconds for tmux to hear how a program ended
 NO_SERVER = 3  # exit code of a piece of shell that finds no server
 # What tmux says, in every version, where nobody listens on its socket.
 _ABSENT = ("no server running on", "(No such file or directory)", "(Connection refused)")
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_PANE = re.compile(r"%[0-9]{1,18}")
 _OTHER = re.compile(r"[0-9]+:[0-9]+")
+# Said by a server without any session; one that an agent or a person ended leaves it like that.
+_EMPTY = re.compile(r"([0-9]{1,20}:[0-9]{1,20})\nno current target")
+_REFUSED = 1  # exit code of a tmux that says why it does nothing
+_WHOLE = "==> /proc/end <=="
 _LEAVING = ("lost server", "server exited", "no current target")
 _LOOK = """[ ! -d {sessions} ] || ls {sessions}
 echo gc-now $(date +%s)
 said=$(tmux -u -S {socket} display-message -p '#{{pid}}:#{{start_time}}' \\; {list} 2>&1)
 status=$?
-if [ "$status" != 0 ]; then
+case "$status:$said" in 0:*|*:[1-9]*:[1-9]*) ;; *)
   for one in $(grep -lsx 'tmux: server' /proc/[0-9]*/comm); do
     one=${{one%/comm}}
     tr '\\0' '\\n' <"$one/cmdline" | grep -qxF {socket} || continue
     # It lives and cannot be reached; asked like this, a tmux makes its socket again.
-    mkdir -p {home}; kill -USR1 "${{one#/proc/}}"; status=99
-  done
-fi
+    (umask 077; mkdir -p {home}); kill -USR1 "${{one#/proc/}}"; status=99
+  done ;;
+esac
 printf '%s\\n' "$status" "$said"
 """
 _LIVES = """kill -CHLD {server}; sleep 0.02
 for pid in {pids}; do
   line=; {{ read -r line <"/proc/$pid/stat"; }} 2>/dev/null
   case "${{line##*) }}" in ''|Z*) ;; *) echo "$pid" ;; esac
-done"""
+done; echo '{whole}'"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +182,9 @@ class View:
 
     def programs(self, roots: Mapping[str, int], deadline: float) -> Mapping[str, set[str]]:
         """Return the names of what runs in the trees of sessions, by their names."""
-        done = self._guest.read(shell.PROGRAMS, deadline=deadline)
+        script = f"{shell.PROGRAMS}; echo; echo '{_WHOLE}'"
+        ask = self._guest.read
+        done = patient(lambda: _whole(ask(script, deadline=deadline), _WHOLE), deadline)
         try:
             found = shell.programs_below(list(roots.values()), done.output)
         except ValueError as problem:
@@ -201,8 +209,11 @@ class View:
         said = done.text.strip()
         if _is_absent(said) or (done.status == NO_SERVER and _OTHER.fullmatch(said)):
             raise Gone("the guest's tmux server has ended")
-        if done.status == NO_SERVER or any(word in said[-200:] for word in _LEAVING):
-            raise Lost(f"the guest's tmux server did not answer: {said}")
+        # Whatever else ended it, a stopping daemon or a full machine, tells nothing of a pane.
+        is_refused = done.status == _REFUSED and said
+        if not is_refused or any(word in said[-200:] for word in _LEAVING):
+            why = plain(said) or done.complaint or f"exit code {done.status}"
+            raise Lost(f"the guest's tmux server did not answer: {why}")
         return shell.blocks(done.output, token, count)
 
     def _living(self, found: Look, unsettled: Sequence[Pane], deadline: float) -> set[int]:
@@ -210,8 +221,9 @@ class View:
         if found.server is None:
             return set()
         pids = " ".join(str(pane.pid) for pane in unsettled)
-        script = _LIVES.format(server=found.server.pid, pids=pids)
-        return {int(pid) for pid in self._guest.run(script, deadline=deadline).text.split()}
+        script = _LIVES.format(server=found.server.pid, pids=pids, whole=_WHOLE)
+        done = patient(lambda: _whole(self._guest.run(script, deadline=deadline), _WHOLE), deadline)
+        return {int(pid) for pid in done.text.split() if _NUMBER.fullmatch(pid)}
 
     def _look(self, deadline: float, name: str) -> Look:
         return patient(lambda: self._look_once(deadline, name), deadline)
@@ -230,23 +242,32 @@ class View:
         told, is_whole, rest = text.partition("gc-now ")
         now, _, rest = rest.partition("\n")
         status, _, said = rest.partition("\n")
-        if not is_whole or not now.isdigit() or not status.isdigit():
+        if not is_whole or not _NUMBER.fullmatch(now) or not _NUMBER.fullmatch(status):
             raise ProviderUnavailable("the guest was asked for its sessions, and said nothing")
         late = before - int(now)
         traces = frozenset(told.split())
         if status == "99":
             raise Lost("the guest's tmux lives, and cannot be reached")
+        if empty := _EMPTY.fullmatch(said.strip()):
+            status, said = "0", empty[1]
         if status != "0":
             if _is_absent(said):
                 return Look((), traces, late, None)
             if any(word in said for word in _LEAVING):
-                raise Lost(f"the guest's tmux is leaving: {said.strip()}")
-            raise ProviderUnavailable(f"the guest's tmux was asked, and said: {said.strip()}")
+                raise Lost(f"the guest's tmux is leaving: {plain(said)}")
+            raise ProviderUnavailable(f"the guest's tmux was asked, and said: {plain(said)}")
         first, _, listed = said.partition("\n")
         pid, _, started = first.partition(":")
-        server = ProcessId(int(pid), started) if pid.isdigit() else None
+        if not _OTHER.fullmatch(first) or not _NUMBER.fullmatch(pid):
+            raise ProviderUnavailable(f"the guest's tmux was asked, and said: {plain(said)}")
+        server = ProcessId(int(pid), started)
         lines = tuple(line.encode() for line in listed.split("\n") if line)
-        return Look(panes.read([Block(ok=True, lines=lines)], server), traces, late, server)
+        found = panes.read([Block(ok=True, lines=lines)], server)
+        if not all(_PANE.fullmatch(pane.id) for pane in found):
+            raise ProviderUnavailable(f"the guest's tmux was asked, and said: {plain(said)}")
+        # Anybody in there can call a pane anything; that is no session of ours.
+        ours = [pane for pane in found if naming.is_name(pane.name)]
+        return Look(ours, traces, late, server)
 
 
 def patient(work: Callable[[], T], deadline: float) -> T:
@@ -258,6 +279,13 @@ def patient(work: Callable[[], T], deadline: float) -> T:
             if time.monotonic() >= deadline:
                 raise
             time.sleep(0.02)  # nothing tells when it is gone
+
+
+def _whole(done: Done, end: str) -> Done:
+    """Return what was said to its end; raises Lost for what was cut short."""
+    if not done.text.rstrip("\n").endswith(end):
+        raise Lost(f"the guest did not say all of it: exit code {done.status}")
+    return done
 
 
 def _is_absent(said: str) -> bool:

@@ -222,3 +222,33 @@ def test_something_else_on_the_socket_is_told(tmp_path: Path, outside: Inside) -
         said = outside("guest", "call", "ping", "--socket", path, "--timeout", "300ms")
 
     assert said.returncode == 124
+
+
+def test_what_is_no_regular_file_is_not_replaced_on_either_side(
+    guest: Daemon, outside: Inside, tmp_path: Path
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    os.mkfifo(here)
+    os.mkfifo(there)
+    source = tmp_path / "source"
+    source.write_text("x")
+
+    back = outside("guest", "cp", f"guest:{source}", str(here))
+    into = outside("guest", "cp", str(source), f"guest:{there}")
+
+    assert (back.returncode, into.returncode) == (2, 1)
+    assert "no regular file" in back.stderr
+    assert "no regular file" in into.stderr
+    assert stat.S_ISFIFO(here.stat().st_mode)
+    assert stat.S_ISFIFO(there.stat().st_mode)
+    assert not list(tmp_path.glob(".gc-part-*"))
+
+
+def test_a_file_that_tells_no_size_is_not_copied_as_an_empty_one(
+    guest: Daemon, outside: Inside, tmp_path: Path
+) -> None:
+    said = outside("guest", "cp", "guest:/proc/version", str(tmp_path / "version"))
+
+    assert said.returncode == 1
+    assert "another size than it tells" in said.stderr
+    assert not (tmp_path / "version").exists()

@@ -113,7 +113,7 @@ def execute(
         sys.stdout.write(done.stdout)
         sys.stdout.flush()
         sys.stderr.write(done.stderr)
-    return done.exit_code if done.exit_code >= 0 else CANNOT_RUN
+    return done.exit_code if 0 <= done.exit_code <= 255 else CANNOT_RUN
 
 
 def cp(
@@ -164,6 +164,8 @@ def _get(client: Client, path: str, target: str) -> int:
 
     if os.path.isdir(target):
         target = os.path.join(target, os.path.basename(path.rstrip("/")) or "unnamed")
+    if os.path.exists(target) and not os.path.isfile(target):
+        raise UsageError(f"{target} is no regular file")
     folder = os.path.dirname(target) or "."
     try:
         descriptor, part = tempfile.mkstemp(prefix=".gc-part-", dir=folder)

@@ -7,6 +7,7 @@ of the machine behind it is meant, as Firecracker's has, or `vsock:CID:PORT`.
 from __future__ import annotations
 
 import json
+import re
 import select
 import socket
 import time
@@ -20,6 +21,7 @@ from gascity.errors import UsageError
 LONGEST_ANSWER = 96 * 1024 * 1024
 LONGEST_GREETING = 128
 _PIECE = 256 * 1024
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 Params = Mapping[str, object] | Sequence[object]
 
 
@@ -84,8 +86,9 @@ class Connection:
     @property
     def is_of_use(self) -> bool:
         """Whether the other side has neither hung up nor said anything that nobody asked for."""
-        readable, _, _ = select.select([self._sock], [], [], 0)
-        return not readable and not self._waiting
+        readable = select.poll()  # `select` takes no descriptor above 1023
+        readable.register(self._sock, select.POLLIN)
+        return not readable.poll(0) and not self._waiting
 
     def receive(self, *, deadline: float) -> Mapping[str, object]:
         """Return the next answer."""
@@ -140,6 +143,9 @@ def _answer(line: bytes | None) -> Mapping[str, object]:
         raise ConnectionError(f"its answer is longer than {LONGEST_ANSWER} bytes")
     try:
         body = json.loads(line)
+        if _SURROGATE.search(line):  # half a character is none, and can be written nowhere
+            whole = json.dumps(body, ensure_ascii=False).encode(errors="replace")
+            body = json.loads(whole)
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or "id" not in body:

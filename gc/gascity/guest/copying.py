@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import base64
 import binascii
+import os
+import re
 import shlex
 import time
 from collections.abc import Callable
@@ -21,12 +23,14 @@ from gascity.guest.client import Client, ExecResult
 SENT = 72 * 1024  # bytes a piece: as base64, below what Linux takes in one argument
 FETCHED = 384 * 1024  # bytes a piece: as base64, below what a guest returns of an output
 _LEAST = 1024
+_STAT = re.compile(r"[0-9]{1,18} [0-7]{1,5} [0-9]+ -?[0-9]+")
 TRUNCATED = "\n... [output truncated]"
 
 _BEGIN = r"""
 to={to}
 if [ -d "$to" ]; then to=${{to%/}}/{name}; fi
 [ ! -d "$to" ] || {{ echo "$to is a folder" >&2; exit 4; }}
+[ ! -e "$to" ] || [ -f "$to" ] || {{ echo "$to is no regular file" >&2; exit 4; }}
 case "$to" in */*) folder=${{to%/*}} ;; *) folder=. ;; esac
 mkdir -p "${{folder:-/}}" && umask 077 && part=$(mktemp "${{folder:-/}}/.gc-part-XXXXXX") || exit 4
 printf '%s\n' "$part"
@@ -78,18 +82,48 @@ def send(
     return size
 
 
+def send_unseen(
+    client: Client, data: bytes, path: str, part: str, *, deadline: float | None = None
+) -> None:
+    """Put a few bytes into a file that only the guest's user can read, through no argument list.
+
+    They go by way of `part`, which has to be the same file for `write_file` and for a shell.
+    Raises RemoteError when the guest cannot do it, else as the client does.
+    """
+    to, by = _word(path), _word(part)
+    text = base64.b64encode(data).decode()
+    make = f"umask 077; mkdir -p {_word(os.path.dirname(path) or '.')} && : >{by}"
+    try:
+        _done(client, make, deadline)
+        client.write_file(part, text, timeout=_limit(client, deadline))
+        _done(client, f"umask 077; base64 -d <{by} >{to} && rm -f {by}", deadline)
+    except BaseException:  # an interrupt too: what is raised tells it all
+        _forget(client, f"rm -f {by}")
+        raise
+
+
 def fetch(
-    client: Client, path: str, write: Callable[[bytes], object], *, deadline: float | None = None
+    client: Client,
+    path: str,
+    write: Callable[[bytes], object],
+    *,
+    deadline: float | None = None,
+    largest: int | None = None,
 ) -> Fetched:
     """Hand all bytes of a regular file of the guest to `write`, in order.
 
-    Raises RemoteError when there is no such file, or it changes meanwhile; else as the client does.
+    Raises RemoteError when there is no such file, when it is larger than the `largest` that is
+    wanted, or changes meanwhile; else as the client does.
     """
     quoted = _word(path)
     ask = f"[ -f {quoted} ] || {{ echo {quoted} is no file >&2; exit 4; }}; "
     look = f"stat -L -c '%s %a %i %Y' {quoted}"
     before = _done(client, ask + look, deadline).stdout.split()
+    if not _STAT.fullmatch(" ".join(before)):
+        raise RemoteError(f"the guest does not tell the size of {path}", code=jsonrpc.FAILED)
     size, mode = int(before[0]), int(before[1], 8)
+    if largest is not None and size > largest:
+        raise RemoteError(f"{path} is larger than {largest} bytes", code=jsonrpc.FAILED)
     done, most = 0, FETCHED
     while done < size:
         count = min(most, size - done)
@@ -104,8 +138,10 @@ def fetch(
             raise _changed(path)
         write(piece)
         done += count
-    if _done(client, look, deadline).stdout.split() != before:
-        raise _changed(path)
+    # What the kernel makes up, as in /proc, tells no size.
+    more = f"tail -c +{size + 1} {quoted} | head -c 1 | base64; {look}"
+    if _done(client, more, deadline).stdout.split() != before:
+        raise _changed(path, "has another size than it tells, or ")
     return Fetched(size, mode)
 
 
@@ -114,8 +150,8 @@ def _word(path: str) -> str:
     return shlex.quote(f"./{path}" if path.startswith("-") else path)
 
 
-def _changed(path: str) -> RemoteError:
-    return RemoteError(f"{path} changed while it was read", code=jsonrpc.FAILED)
+def _changed(path: str, other: str = "") -> RemoteError:
+    return RemoteError(f"{path} {other}changed while it was read", code=jsonrpc.FAILED)
 
 
 def _decoded(text: str) -> bytes:
@@ -126,16 +162,20 @@ def _decoded(text: str) -> bytes:
 
 
 def _done(client: Client, script: str, deadline: float | None) -> ExecResult:
+    done = client.exec(script, timeout=_limit(client, deadline))
+    if done.exit_code != 0:
+        why = done.stderr.strip().splitlines() or [f"exit code {done.exit_code}"]
+        raise RemoteError(why[-1], code=jsonrpc.FAILED)
+    return done
+
+
+def _limit(client: Client, deadline: float | None) -> float:
     limit = client.timeout
     if deadline is not None:
         limit = min(limit, deadline - time.monotonic())
         if limit <= 0:
             raise Unanswered(f"the guest at {client.address} was not done in time")
-    done = client.exec(script, timeout=limit)
-    if done.exit_code != 0:
-        why = done.stderr.strip().splitlines() or [f"exit code {done.exit_code}"]
-        raise RemoteError(why[-1], code=jsonrpc.FAILED)
-    return done
+    return limit
 
 
 def _forget(client: Client, script: str) -> None:
