@@ -7,6 +7,7 @@ running, no socket left in the file system.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import selectors
@@ -18,9 +19,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from gascity import jsonrpc, unixsocket
 from gascity.guest.execution import Executor
-from gascity.guest.talk import PIECE, Rules, Talk, complain
+from gascity.guest.talk import PIECE, Read, Rules, Talk, complain
 
-PATIENCE = 10.0  # seconds for what runs to be ended, and for a folder that is held
+PATIENCE = 10.0  # seconds for a token, for what runs to be ended, for a folder that is held
 LINGER = 10.0  # seconds in which the rest of a line that is too long is let go
 PAUSE = 0.1  # seconds until another try to accept a connection
 STEP = 0.01  # seconds between two tries to hold a folder
@@ -34,11 +35,14 @@ class CannotServe(Exception):
 class Server:
     """Serves until it is told to stop."""
 
-    def __init__(self, rules: Rules, executor: Executor, *, most: int) -> None:
-        """`most` connections are served at once."""
+    def __init__(
+        self, rules: Rules, executor: Executor, *, most: int, patience: float = PATIENCE
+    ) -> None:
+        """`most` connections are served at once; each has `patience` seconds to say the token."""
         self._rules = rules
         self._executor = executor
         self._most = most
+        self._patience = patience
         self._lock = threading.Lock()
         self._open = 0
         self._woken, self._wake = os.pipe()
@@ -61,7 +65,7 @@ class Server:
 
         def talk() -> None:
             try:
-                if self._talk(lambda size: os.read(0, size), _write_out, greets=False):
+                if self._talk(lambda size, _: os.read(0, size), _write_out, greets=False):
                     with open(os.devnull, "wb") as nothing:
                         os.dup2(nothing.fileno(), 1)
                     _let_go(0)
@@ -113,16 +117,31 @@ class Server:
     def _serve(self, connection: socket.socket) -> None:
         try:
             with connection:
-                if self._talk(connection.recv, connection.sendall, greets=True):
+                if self._talk(self._reader(connection), connection.sendall, greets=True):
                     connection.shutdown(socket.SHUT_WR)
                     _let_go(connection.fileno())
         finally:
             with self._lock:
                 self._open -= 1
 
-    def _talk(
-        self, read: Callable[[int], bytes], write: Callable[[bytes], object], *, greets: bool
-    ) -> bool:
+    def _reader(self, connection: socket.socket) -> Read:
+        """Return what reads from a connection; who has not said the token cannot stay for long."""
+        until = time.monotonic() + self._patience
+
+        def read(size: int, is_trusted: bool) -> bytes:  # noqa: FBT001  as `Talk` calls it
+            if is_trusted:
+                if connection.gettimeout() is not None:
+                    connection.settimeout(None)
+            else:
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError(errno.ETIMEDOUT, "it did not say the token in time")
+                connection.settimeout(left)
+            return connection.recv(size)
+
+        return read
+
+    def _talk(self, read: Read, write: Callable[[bytes], object], *, greets: bool) -> bool:
         """Tell whether the other side is still writing at the end."""
         try:
             return Talk(self._rules, read, write, greets=greets).run()

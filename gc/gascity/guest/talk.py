@@ -24,6 +24,8 @@ PIECE = 65536
 CONNECT = re.compile(rb"CONNECT\s+(?:(\d{1,10})|\S+)\s*\Z")  # to a Firecracker
 PORT = 52
 
+Read = Callable[[int, bool], bytes]  # how much at most, and whether the other side is trusted
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -40,7 +42,7 @@ class Talk:
     def __init__(
         self,
         rules: Rules,
-        read: Callable[[int], bytes],
+        read: Read,
         write: Callable[[bytes], object],
         *,
         greets: bool,
@@ -61,7 +63,7 @@ class Talk:
         Tells whether it is still writing then. Raises OSError when it has gone.
         """
         while True:
-            data = self._read(PIECE)
+            data = self._read(PIECE, self._is_trusted)
             for line in self._lines.feed(data):
                 if line is None:
                     return self._refuse_length()

@@ -20,7 +20,11 @@ from tests.integration.guest.daemon import (
     running,
 )
 
-from gascity.guest.server import CannotServe, listen_unix
+from gascity.guest.execution import Executor
+from gascity.guest.files import Files
+from gascity.guest.methods import Methods
+from gascity.guest.server import CannotServe, Server, listen_unix
+from gascity.guest.talk import Rules
 from gascity.testing.eventually import eventually
 
 DENIED = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": "not authorised"}}
@@ -203,6 +207,22 @@ def test_who_says_three_wrong_tokens_is_hung_up_on(tmp_path: Path) -> None:
             assert talk.ask("auth", [wrong]) == DENIED
 
         assert talk.line() == b""
+
+
+def test_who_never_says_the_token_is_hung_up_on(tmp_path: Path) -> None:
+    executor = Executor(str(tmp_path), timeout=60, most=1000)
+    methods = Methods(executor, Files(str(tmp_path), root=None, most=1000))
+    server = Server(Rules(methods, b"open sesame"), executor, most=1, patience=0.2)
+    path = str(tmp_path / "s")
+    listener = listen_unix(path)
+    thread = threading.Thread(target=server.serve, args=[[listener]])
+    thread.start()
+    with listener, socket.socket(socket.AF_UNIX) as silent:
+        silent.settimeout(60)
+        silent.connect(path)
+        assert silent.recv(1) == b""
+        server.stop()
+        thread.join()
 
 
 def test_a_daemon_without_a_token_takes_any(tmp_path: Path) -> None:
