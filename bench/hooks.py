@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from gascity.jsonrpc import Client
+from gascity.asking import Client
 from gascity.testing.eventually import eventually
 
 ROUNDS = 15

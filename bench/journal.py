@@ -21,13 +21,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from gascity.asking import Listener
 from gascity.controller.control import ControlSocket
 from gascity.controller.feed import METHOD, Feed
 from gascity.core.actions import Event, EventType
 from gascity.core.memory import Memory
 from gascity.journal.bus import Bus
 from gascity.journal.store import Journal
-from gascity.jsonrpc import Listener
 
 WRITES = 3000
 PUSHES = 500

@@ -8,12 +8,12 @@ their input, so that nothing of a message or of an environment stands in an argu
 from __future__ import annotations
 
 import os
-import shlex
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from gascity.session.tmux import shell
 from gascity.session.tmux.problems import Lost
 from gascity.session.tmux.wire import Block
 from gascity_kubernetes import entry
@@ -87,18 +87,14 @@ class Hand:
         if not lines:
             return []
         token = os.urandom(8).hex()
-        asked = []
-        for number, line in enumerate(lines):
-            asked += [f"{line} ; {_say(token, number, 'ok')}", _say(token, number, "end")]
-        # No line of ours can be this one.
-        text = "\n".join([*asked, ""])
+        text = shell.questions(lines, token)  # of which no line can be the token alone
         mux = f'"$mux" -u -S {entry.SOCKET} source-file - 2>&1'
         given = "" if path is None else f"PATH={path} "
         # A bash writes what is long into a file: where only memory is, which can be written to.
         begin = f"mux=$(command -v tmux)\nTMPDIR={entry.HOME}\n"
         script = f"{begin}{given}{mux} <<'{token}'\n{text}{token}"
         done = self.run(script, deadline=deadline)
-        return _blocks(done.output, token, len(lines))
+        return shell.blocks(done.output, token, len(lines))
 
     def is_idle(self, since: float) -> bool:
         """Tell whether it is of no more use, or nobody has used it since then."""
@@ -147,32 +143,3 @@ class Hand:
                 raise HandLost("the pod's shell has ended")
             if heard[0] == STDOUT:
                 return heard[1]
-
-
-def quote(text: str) -> str:
-    """Return a text as one word of a shell."""
-    return shlex.quote(text)
-
-
-def _say(token: str, number: int, word: str) -> str:
-    return f"display-message -p {token}-{number}-{word}"
-
-
-def _blocks(output: bytes, token: str, count: int) -> list[Block]:
-    """Return what was printed between the marks; a line without its first mark went wrong."""
-    lines = output.split(b"\n")
-    blocks: list[Block] = []
-    said: list[bytes] = []
-    is_ok = False
-    for line in lines:
-        if line == f"{token}-{len(blocks)}-ok".encode():
-            is_ok = True
-        elif line == f"{token}-{len(blocks)}-end".encode():
-            blocks.append(Block(ok=is_ok, lines=tuple(said)))
-            said, is_ok = [], False
-        else:
-            said.append(line)
-    why = tuple(line for line in said if line)
-    # tmux tells of what went wrong when it is done with everything.
-    blocks = [block if block.ok or block.lines else Block(ok=False, lines=why) for block in blocks]
-    return blocks + [Block(ok=False, lines=why)] * (count - len(blocks))

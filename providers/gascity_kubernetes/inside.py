@@ -9,21 +9,22 @@ from dataclasses import dataclass
 
 from gascity.core.observed import Alive, Exited, Life
 from gascity.errors import ProviderError, SessionNotFound
-from gascity.session import processes
+from gascity.session import staging
+from gascity.session.tmux import shell
 from gascity.session.tmux.problems import Lost
-from gascity_kubernetes import entry, staging, state
+from gascity.session.tmux.shell import quote
+from gascity_kubernetes import entry, state
 from gascity_kubernetes.api import Api
 from gascity_kubernetes.birth import Births
-from gascity_kubernetes.hand import Hand, quote
+from gascity_kubernetes.hand import Hand
 from gascity_kubernetes.hands import Hands
 from gascity_kubernetes.pods import Pods
 from gascity_kubernetes.state import CONTAINER, Pod
 from gascity_kubernetes.streams import StreamEnded
 
-# One program reads it all: the kernel's word on every process, and its arguments.
 _TABLE = (
     f"tmux -S {entry.SOCKET} display-message -p -t {entry.PANE} '#{{pane_pid}}'; "
-    "head -v -c 4096 /proc/[0-9]*/stat /proc/[0-9]*/cmdline 2>/dev/null; :"
+    f"{shell.PROGRAMS}; :"
 )
 
 
@@ -124,35 +125,12 @@ class Inside:
 
 
 def programs_in(table: bytes) -> set[str]:
-    """Return the names of what runs below the pane, in what `head -v` said of /proc.
+    """Return the names of what runs below the pane, whose pid is the first line of a table.
 
     Raises ValueError for a table that says nothing: then nothing is known of any program.
     """
     first, _, rest = table.partition(b"\n")
-    parents: dict[int, int] = {}
-    comms: dict[int, str] = {}
-    words: dict[int, list[str]] = {}
-    for section in rest.split(b"==> /proc/")[1:]:
-        where, _, content = section.partition(b" <==\n")
-        pid, _, kind = where.partition(b"/")
-        if not pid.isdigit():
-            continue
-        if kind == b"stat":
-            # The name may hold anything; it stands in the outermost brackets.
-            name, _, fields = content.partition(b"(")[2].rpartition(b")")
-            status = fields.split()
-            if len(status) > 1 and status[0] != b"Z":
-                parents[int(pid)] = int(status[1])
-                comms[int(pid)] = name.decode(errors="replace")
-        else:
-            cut = content.removesuffix(b"\n").split(b"\0")
-            words[int(pid)] = [word.decode(errors="replace") for word in cut if word]
-    if not first.strip().isdigit() or not parents:
+    if not first.strip().isdigit():
         raise ValueError("there is no list of them")
-    found: set[str] = set()
-    waiting = [int(first)] if int(first) in parents else []
-    while waiting:
-        pid_ = waiting.pop()
-        found |= processes.names_of(comms[pid_], "", words.get(pid_, []))
-        waiting += [child for child, parent in parents.items() if parent == pid_]
-    return found
+    root = int(first)
+    return shell.programs_below([root], rest)[root]

@@ -7,33 +7,15 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from gascity.errors import SessionNotFound
+from gascity.session.tmux import shell
 from gascity.session.tmux.problems import Gone
 from gascity.session.tmux.wire import Block
 from gascity_kubernetes import entry, state
-from gascity_kubernetes.hand import Done, Hand, quote
+from gascity_kubernetes.hand import Done, Hand
 from gascity_kubernetes.hands import Hands
 from gascity_kubernetes.state import Pod
 
 T = TypeVar("T")
-_WINK = "0.05"  # seconds for a program to see that its terminal changed its size
-# Only bash can tell whether a terminal holds input; where there is none, that is not told.
-_INPUT = """(
-  case $(stty -a <{tty}) in *-icanon*) echo keys ;; *icanon*) echo lines ;; *) exit 4 ;; esac
-  command -v bash >/dev/null || exit 0
-  if bash -c 'read -t 0 <"$1"' sh {tty}; then echo unread; else echo empty; fi
-) 2>/dev/null"""
-
-
-def input_script(tty: str) -> str:
-    """Return what asks a shell beside a terminal for its input."""
-    return _INPUT.format(tty=quote(tty))
-
-
-def read_input(done: Done) -> tuple[bool, bool | None]:
-    """Return what the shell said: whether lines are read, and whether some are unread."""
-    words = done.text.split() if done.status == 0 else []
-    unread = "unread" in words if {"unread", "empty"} & set(words) else None
-    return "lines" in words, unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +68,13 @@ class PodTmux:
         """Tell whether a terminal of the pod hands on whole lines, and holds unread input."""
         if not tty:
             return False, None
-        return read_input(self._run(input_script(tty), deadline))
+        done = self._run(shell.input_script(tty), deadline)
+        return shell.read_input(done.status, done.text)
 
     def wink(self, tty: str, deadline: float) -> None:
         """Make a terminal of the pod a row smaller for a moment."""
-        path = quote(tty)
         if tty:
-            self._run(
-                f"size=$(stty size <{path}) && rows=${{size%% *}} && [ $rows -gt 1 ]"
-                f" && stty rows $((rows - 1)) <{path} && sleep {_WINK} && stty rows $rows <{path}",
-                deadline,
-            )
+            self._run(shell.wink_script(tty), deadline)
 
     def _run(self, script: str, deadline: float) -> Done:
         return self._have(self._pane, lambda hand: hand.run(script, deadline=deadline), deadline)

@@ -20,10 +20,11 @@ from gascity.session.readiness import Stand
 from gascity.session.receipts import Receipt
 from gascity.session.startup import Ran
 from gascity.session.tmux.problems import Lost
+from gascity.session.tmux.shell import quote
 from gascity.session.tmux.standing import Standing
 from gascity.session.tmux.wire import command
 from gascity_kubernetes import entry, manifest, names, state
-from gascity_kubernetes.hand import Hand, quote
+from gascity_kubernetes.hand import Hand
 from gascity_kubernetes.inside import Inside
 from gascity_kubernetes.settings import Settings
 from gascity_kubernetes.state import Pod

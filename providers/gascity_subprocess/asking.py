@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 import gascity
+from gascity.asking import Client
 from gascity.errors import ProviderUnavailable, RemoteError, Unreachable
-from gascity.jsonrpc import FAILED, Client
+from gascity.jsonrpc import FAILED
 from gascity_subprocess import layout
 
 KEPT = 32  # idle connections

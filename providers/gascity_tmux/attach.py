@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from gascity.errors import NotSupported
-from gascity_tmux.panes import Pane
+from gascity.session.tmux.panes import Pane
 from gascity_tmux.server import Server
 
 

@@ -15,9 +15,10 @@ from gascity.core.model import SessionConfig
 from gascity.errors import StartFailed
 from gascity.session import command as command_line
 from gascity.session.marks import MARK
+from gascity.session.tmux import meta
+from gascity.session.tmux.panes import CITY, NAME, OWNER, TOKEN, VERSION, Pane
 from gascity.session.tmux.wire import command
-from gascity_tmux import layout, meta
-from gascity_tmux.panes import CITY, NAME, OWNER, TOKEN, VERSION, Pane
+from gascity_tmux import layout
 from gascity_tmux.settings import Settings
 
 LONGEST_WORD = 120_000  # bytes; Linux takes 128 KiB in one argument or variable

@@ -7,19 +7,18 @@ are known to be gone: where there is one, something may be left of an earlier in
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import stat
 
 from gascity.errors import ProviderUnavailable
+from gascity.session.tmux import naming
 
+city_mark = naming.city_mark
+session_name = naming.session_name
 HUB = "gc-control"  # the session that control connections are attached to
 SERVER = "server"
 SESSIONS = "sessions"
 LONGEST_SOCKET = 100  # bytes: the kernel takes 107, macOS 103
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,199}")
-_OTHER = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def home(state_dir: str) -> str:
@@ -29,16 +28,7 @@ def home(state_dir: str) -> str:
 
 def is_name(name: str) -> bool:
     """Tell whether this can be the name of a session."""
-    return _PLAIN.fullmatch(name) is not None and name != HUB
-
-
-def session_name(name: str) -> str:
-    """Return what tmux is to call the session: itself, unless tmux would call it otherwise.
-
-    tmux turns dots and colons into underscores by itself, and then two names may be one.
-    """
-    plain = _OTHER.sub("_", name)
-    return name if plain == name else f"{plain}-{_digest(name)}"
+    return naming.is_name(name) and name != HUB
 
 
 def record(home: str, name: str) -> str:
@@ -51,11 +41,6 @@ def mark(home: str, name: str, token: str = "") -> str:
     return f"{home}#{name}#{token}"
 
 
-def city_mark(city_id: str) -> str:
-    """Return how sessions of a city are marked in tmux: only letters and digits."""
-    return _digest(city_id, 16)
-
-
 def socket_path(city: str, home: str, name: str = "") -> str:
     """Return the socket of the city's server, as `tmux -L` would place it.
 
@@ -64,8 +49,8 @@ def socket_path(city: str, home: str, name: str = "") -> str:
     if "/" in name:
         return os.path.abspath(os.path.expanduser(name))
     folder = f"/tmp/tmux-{os.getuid()}"  # noqa: S108  where tmux looks; TMUX_TMPDIR may differ by caller
-    plain = _OTHER.sub("_", city)[:40]
-    return os.path.join(folder, name or f"gc-{plain}-{_digest(home)}")
+    plain = naming.OTHER.sub("_", city)[:40]
+    return os.path.join(folder, name or f"gc-{plain}-{naming.digest(home)}")
 
 
 def ensure_socket_folder(path: str) -> None:
@@ -88,7 +73,3 @@ def ensure_socket_folder(path: str) -> None:
             f"{folder} may be changed by others: no tmux socket is made in it",
             hint="`[session.tmux] socket` can name another place",
         )
-
-
-def _digest(text: str, length: int = 8) -> str:
-    return hashlib.sha256(os.fsencode(text)).hexdigest()[:length]

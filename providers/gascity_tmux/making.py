@@ -14,11 +14,11 @@ from gascity.session import kin
 from gascity.session.kin import Kin
 from gascity.session.provider import CityContext
 from gascity.session.tmux import screen
+from gascity.session.tmux.panes import Pane
 from gascity.session.tmux.problems import Gone, Lost
 from gascity.session.tmux.wire import Block, command
 from gascity_tmux import create, layout
 from gascity_tmux.create import Birth
-from gascity_tmux.panes import Pane
 from gascity_tmux.server import Server, scrub_lines
 from gascity_tmux.view import View
 

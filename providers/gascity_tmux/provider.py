@@ -24,14 +24,14 @@ from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
 from gascity.session.provider import CityContext, SessionProvider
 from gascity.session.receipts import Receipt
 from gascity.session.terminal import Terminal
-from gascity.session.tmux import screen
+from gascity.session.tmux import meta, panes, screen
+from gascity.session.tmux.panes import Pane
 from gascity.session.tmux.wire import command
 from gascity.session.watch import SeenCallback, Watch
-from gascity_tmux import layout, leftovers, meta, panes
+from gascity_tmux import layout, leftovers
 from gascity_tmux.ends import Ends
 from gascity_tmux.listeners import Listeners
 from gascity_tmux.making import Maker
-from gascity_tmux.panes import Pane
 from gascity_tmux.program import OLDEST, version
 from gascity_tmux.server import Server, tell_hub
 from gascity_tmux.settings import Settings

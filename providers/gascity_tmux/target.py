@@ -14,8 +14,8 @@ from gascity.session.provider import SessionProvider
 from gascity.session.readiness import Stand
 from gascity.session.receipts import Receipt
 from gascity.session.target import LocalTarget
+from gascity.session.tmux.panes import Pane
 from gascity.session.tmux.standing import Standing
-from gascity_tmux.panes import Pane
 
 
 class TmuxTarget(LocalTarget):

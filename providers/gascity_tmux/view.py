@@ -14,10 +14,11 @@ from dataclasses import replace
 from gascity.core.observed import Alive, ProcessId, SessionState
 from gascity.errors import SessionNotFound
 from gascity.session import pids
+from gascity.session.tmux import meta, panes
+from gascity.session.tmux.panes import Pane
 from gascity.session.tmux.problems import Gone, Lost
 from gascity.session.tmux.wire import Block, command
-from gascity_tmux import layout, meta, panes
-from gascity_tmux.panes import Pane
+from gascity_tmux import layout
 from gascity_tmux.server import Server
 
 _LEAVING = "no current target"  # what tmux says when even our own session is gone

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gascity.session.tmux import meta
 from gascity.session.tmux.wire import Block, command, quote
-from gascity_tmux import meta
 from gascity_tmux.connection import Connection
 from gascity_tmux.wire import Notice, Parser
 

@@ -27,7 +27,7 @@ def ask_controller(
     nobody = NotRunning("no controller runs for this city", hint="`gc start --detach` starts one")
     if not os.path.exists(path):
         raise _instead(nobody, method)
-    from gascity.jsonrpc import Client
+    from gascity.asking import Client
 
     client = Client(path)
     try:

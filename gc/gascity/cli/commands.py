@@ -14,6 +14,7 @@ from gascity.cli import (
     change,
     drift,
     events,
+    guest,
     inside,
     lifecycle,
     look,
@@ -94,6 +95,7 @@ for module in (
     screens,
     inside,
     hooking,
+    guest,
 ):
     module.register(_typer)
 

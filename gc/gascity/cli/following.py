@@ -15,12 +15,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NoReturn
 
+from gascity.asking import Listener
 from gascity.controller.feed import METHOD, asked_for, document
 from gascity.errors import GascityError, RemoteError, Unanswered, Unreachable
 from gascity.journal.lookout import changes
 from gascity.journal.store import Journal
 from gascity.journal.where import in_a_city
-from gascity.jsonrpc import Listener, Request
+from gascity.jsonrpc import Request
 
 if TYPE_CHECKING:
     from gascity.journal.events import Wanted

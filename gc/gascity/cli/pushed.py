@@ -13,12 +13,12 @@ import os
 import time
 from collections.abc import Mapping
 
+from gascity.asking import Listener
 from gascity.cli.ask import ask_controller
 from gascity.cli.city import Here
 from gascity.cli.quick import STATUS_TIMEOUT
 from gascity.controller.feed import MOVES
 from gascity.errors import GascityError, HungUp, NotRunning, RemoteError, Unanswered, Unreachable
-from gascity.jsonrpc import Listener
 
 TIMEOUT = 2.0  # for the controller to answer
 STEP = 0.1  # seconds between two questions, however much moves

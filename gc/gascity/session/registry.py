@@ -15,6 +15,7 @@ from gascity.session.provider import CityContext, SessionProvider
 
 GROUP = "gascity.providers"
 SHIPPED = {
+    "guest": "gascity_guest:Provider",
     "kubernetes": "gascity_kubernetes:Provider",
     "subprocess": "gascity_subprocess:Provider",
     "tmux": "gascity_tmux:Provider",

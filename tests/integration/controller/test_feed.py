@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gascity import jsonrpc, unixsocket
+from gascity import asking, jsonrpc, unixsocket
 from gascity.controller.control import ControlSocket
 from gascity.controller.feed import METHOD, MOST, MOVES, UNTOLD, Feed
 from gascity.controller.messages import Asked
@@ -39,8 +39,8 @@ class Office:
     def write(self, count: int = 1, event: Event = STARTED) -> None:
         self.journal.write([(1.0, event)] * count, Memory())
 
-    def follow(self, after: int = 0, **more: object) -> jsonrpc.Listener:
-        return jsonrpc.Listener(self.socket, METHOD, {"after": after, **more}, timeout=20)
+    def follow(self, after: int = 0, **more: object) -> asking.Listener:
+        return asking.Listener(self.socket, METHOD, {"after": after, **more}, timeout=20)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def _answer(asked: Asked) -> None:
     asked.answer({"method": asked.method})
 
 
-def hear(listener: jsonrpc.Listener, count: int) -> list[int]:
+def hear(listener: asking.Listener, count: int) -> list[int]:
     """Return the numbers of the next events, which must be so many."""
     numbers: list[int] = []
     while len(numbers) < count:
@@ -248,7 +248,7 @@ def test_no_more_than_so_many_follow_and_the_others_are_told(office: Office) -> 
 )
 def test_nonsense_is_answered_with_an_error(office: Office, params: dict[str, object]) -> None:
     with pytest.raises(RemoteError, match="must be"):
-        jsonrpc.Listener(office.socket, METHOD, params, timeout=20)
+        asking.Listener(office.socket, METHOD, params, timeout=20)
 
 
 def test_other_questions_are_answered_on_the_same_connection_before(office: Office) -> None:
@@ -287,16 +287,16 @@ def test_a_journal_that_breaks_ends_the_following_with_an_error(office: Office) 
 
 def test_nobody_there_is_told_from_nobody_answering(tmp_path: Path) -> None:
     with pytest.raises(GascityError, match="nobody listens"):
-        jsonrpc.Listener(str(tmp_path / "none"), METHOD, {}, timeout=1)
+        asking.Listener(str(tmp_path / "none"), METHOD, {}, timeout=1)
     with socket.socket(socket.AF_UNIX) as mute:
         mute.bind(str(tmp_path / "mute"))
         mute.listen(1)
         with pytest.raises(Unanswered, match="in time"):
-            jsonrpc.Listener(str(tmp_path / "mute"), METHOD, {}, timeout=0.1)
+            asking.Listener(str(tmp_path / "mute"), METHOD, {}, timeout=0.1)
 
 
 def test_who_waits_for_moves_is_told_that_there_was_one_and_nothing_else(office: Office) -> None:
-    with contextlib.closing(jsonrpc.Listener(office.socket, MOVES, {}, timeout=20)) as listener:
+    with contextlib.closing(asking.Listener(office.socket, MOVES, {}, timeout=20)) as listener:
         eventually(lambda: office.feed._bells)
         office.feed.ring()
         first = listener.hear()
@@ -307,14 +307,14 @@ def test_who_waits_for_moves_is_told_that_there_was_one_and_nothing_else(office:
     eventually(lambda: not office.feed._bells)
 
 
-def hear_moves(listener: jsonrpc.Listener) -> None:
+def hear_moves(listener: asking.Listener) -> None:
     """Hear of moves for ever: one may come with the end, or none."""
     while True:
         assert {note.method for note in listener.hear()} == {"moved"}
 
 
 def test_who_waits_for_moves_hears_the_end(office: Office) -> None:
-    with contextlib.closing(jsonrpc.Listener(office.socket, MOVES, {}, timeout=20)) as listener:
+    with contextlib.closing(asking.Listener(office.socket, MOVES, {}, timeout=20)) as listener:
         eventually(lambda: office.feed._bells)
         office.feed.close()
 
@@ -328,4 +328,4 @@ def test_too_many_who_wait_for_moves_are_refused(
     monkeypatch.setattr("gascity.controller.feed.MOST", 0)
 
     with pytest.raises(RemoteError, match="follow the events of this city already"):
-        jsonrpc.Listener(office.socket, MOVES, {}, timeout=20)
+        asking.Listener(office.socket, MOVES, {}, timeout=20)

@@ -10,9 +10,9 @@ import pytest
 from gascity.core.model import SessionConfig
 from gascity.core.observed import Exited
 from gascity.errors import ConfigError, StartFailed
+from gascity.session.tmux.panes import Pane
 from gascity_tmux import create
 from gascity_tmux.create import Birth
-from gascity_tmux.panes import Pane
 from gascity_tmux.settings import Settings
 
 

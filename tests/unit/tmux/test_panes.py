@@ -8,8 +8,9 @@ import pytest
 
 from gascity.core.observed import Alive, Exited, Life
 from gascity.errors import ProviderUnavailable
+from gascity.session.tmux import meta, panes
 from gascity.session.tmux.wire import Block
-from gascity_tmux import layout, meta, panes
+from gascity_tmux import layout
 from gascity_tmux.program import read_version
 
 

@@ -1,8 +1,8 @@
-"""Files on their way into a pod's work folder: packed here, unpacked there.
+"""Files on their way into a work folder elsewhere: packed here, unpacked there.
 
-An archive goes over exec with its size, because a stream has no end that the other side could see.
+An archive goes over a stream with its size: a stream has no end that the other side could see.
 A file that grows while it is read is cut at the size it had, one that shrinks is filled up with
-zeros; pipes, sockets and devices are left out. In the pod it is unpacked beside its place and every
+zeros; pipes, sockets and devices are left out. There it is unpacked beside its place and every
 file is moved there whole. No folder on the way may lead outside of the work folder.
 """
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gascity_kubernetes.hand import Done
-from gascity_kubernetes.podtmux import input_script, read_input
+from gascity.session.tmux.shell import input_script, read_input
 
 
 @pytest.fixture
@@ -32,7 +31,7 @@ def told(path: str, programs: str = os.environ["PATH"]) -> tuple[bool, bool | No
         timeout=20,
         check=False,
     )
-    return read_input(Done(done.returncode, done.stdout))
+    return read_input(done.returncode, done.stdout.decode())
 
 
 def test_a_terminal_that_reads_lines_has_read_all_or_has_not(ends: tuple[int, int]) -> None:

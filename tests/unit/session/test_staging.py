@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from gascity.errors import ProviderError
-from gascity_kubernetes import staging
+from gascity.session import staging
 
 SHELLS = [shell for shell in ("dash", "bash") if shutil.which(shell)]
 

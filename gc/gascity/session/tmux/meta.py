@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from gascity.session.tmux.panes import VERSION
 from gascity.session.tmux.wire import Block, command
-from gascity_tmux.panes import VERSION
 
 _ODD = re.compile(rb"[^\x20-\x24\x26-\x7e]")
 _ENCODED = re.compile(rb"%([0-9A-Fa-f]{2})")

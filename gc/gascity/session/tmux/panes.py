@@ -1,4 +1,4 @@
-"""What tmux knows of the city's sessions, in one answer.
+"""What tmux knows of a city's sessions, in one answer.
 
 The pane an agent was started in carries who it is as options of its own (`@gc_city`, `@gc_name`,
 `@gc_token`): they stay right when a person renames the session, splits it or moves windows about.
@@ -100,11 +100,16 @@ def list_command(city_mark: str, name: str = "", session: str = "") -> str:
 
     `session` is what tmux calls it: looking only there is cheaper than looking everywhere.
     """
+    return command(*list_words(city_mark, name, session))
+
+
+def list_words(city_mark: str, name: str = "", session: str = "") -> list[str]:
+    """Return the same command as words, for who hands them to a client one by one."""
     where = ["-s", "-t", f"={session}:"] if session else ["-a"]
     wanted = f"#{{==:#{{{CITY}}},{city_mark}}}"
     if name:
         wanted = f"#{{&&:{wanted},#{{==:#{{{NAME}}},{name}}}}}"
-    return command("list-panes", *where, "-f", wanted, "-F", _FORMAT)
+    return ["list-panes", *where, "-f", wanted, "-F", _FORMAT]
 
 
 def by_name(found: Iterable[Pane]) -> dict[str, Pane]:

@@ -1,0 +1,1 @@
+from gascity.guest.client import Client as Client
