@@ -20,20 +20,33 @@ STEP = 0.01
 def end(leader: int, mark: str) -> None:
     """Kill the processes of the command whose shell is `leader`, until two looks find none.
 
+    All are stopped before one is killed: the child of who is gone has no parent to be known by.
     The shell must not have been waited for: its number is not given to another process before.
     """
+    deadline = time.monotonic() + PATIENCE
+    stopped: set[int] = set()
+    while time.monotonic() < deadline:
+        found = members(leader, mark) - stopped
+        if not found:
+            break
+        _send(found, signal.SIGSTOP)
+        stopped |= found
     with contextlib.suppress(OSError):
         os.killpg(leader, signal.SIGKILL)
-    deadline = time.monotonic() + PATIENCE
+    _send(stopped, signal.SIGKILL)
     quiet = 0
     while quiet < 2 and time.monotonic() < deadline:
         found = members(leader, mark)
         quiet = 0 if found else quiet + 1
-        for pid in found:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+        _send(found, signal.SIGKILL)
         if found:
             time.sleep(STEP)
+
+
+def _send(pids: set[int], number: int) -> None:
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.kill(pid, number)
 
 
 def members(leader: int, mark: str) -> set[int]:
