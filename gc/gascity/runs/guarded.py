@@ -77,7 +77,8 @@ class Guarded:
             with its:
                 self._guard = self._spawn(its)
             self._socket.settimeout(START_LIMIT)
-            self._socket.sendall(asked)
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                self._socket.sendall(asked)  # a guard that broke says why
             said = self._report(time.monotonic() + START_LIMIT)
         except OSError as problem:
             self.close()
