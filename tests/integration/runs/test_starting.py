@@ -47,7 +47,7 @@ def test_its_files_are_for_their_owner_alone(desk: Desk) -> None:
 def test_nothing_is_seen_on_the_terminal_of_the_runner(desk: Desk) -> None:
     ours, its = pty.openpty()
     script = "echo out; echo err >&2; (echo tty >/dev/tty) 2>/dev/null; exit 3"
-    done = "print = lambda *_: open('code', 'w').write(str(_[0]))"
+    done = f"print = lambda *_: open({str(desk.folder / 'code')!r}, 'w').write(str(_[0]))"
     with desk.runner("sh", "-c", script, before=done, terminal=its) as runner:
         os.close(its)
         runner.wait()
