@@ -137,7 +137,7 @@ def asked_or_alone(
             except CityHeld:  # a controller that is coming up or going, or somebody like us
                 if time.monotonic() >= deadline:
                     raise
-                time.sleep(0.05)
+                time.sleep(0.05)  # nothing tells when it is over
         else:
             found = answered.get("agents") if isinstance(answered, dict) else None
             return found if isinstance(found, list) else []

@@ -176,7 +176,7 @@ def end_city(here: Here) -> object:
             except CityHeld:  # a controller that is coming up, or going
                 if time.monotonic() >= deadline:
                     raise
-                time.sleep(AGAIN)
+                time.sleep(AGAIN)  # nothing tells when somebody listens
 
 
 def _stop_agents(here: Here, words: list[str]) -> int:

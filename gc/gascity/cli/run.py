@@ -14,7 +14,8 @@ from typing import Annotated
 import typer
 
 from gascity.cli.city import Here
-from gascity.cli.options import AsJson, complete_agents, complete_oneshots, not_empty, seconds
+from gascity.cli.options import AsJson, not_empty, seconds
+from gascity.cli.run_options import AsAgent, Backend, Cwd, OfTask, Project, Prompt, PromptFile
 from gascity.errors import UsageError, explain
 
 PROMPT_STDIN = "-"
@@ -29,51 +30,13 @@ def register(app: typer.Typer) -> None:
 
 def run(
     context: typer.Context,
-    backend: Annotated[
-        str,
-        typer.Option(
-            metavar="BACKEND",
-            callback=not_empty,
-            autocompletion=complete_oneshots,
-            help="Who does it: claude, codex, gemini, perplexity, xai, or one of the city's.",
-            show_default=False,
-        ),
-    ] = "",
-    agent: Annotated[
-        str,
-        typer.Option(
-            metavar="AGENT",
-            callback=not_empty,
-            autocompletion=complete_agents,
-            help="As this agent of the city: its backend, folder and environment.",
-            show_default=False,
-        ),
-    ] = "",
-    project: Annotated[
-        str,
-        typer.Option(
-            callback=not_empty, help="Whose work it is (the city's name).", show_default=False
-        ),
-    ] = "",
-    task: Annotated[
-        str, typer.Option(callback=not_empty, help="Which task (adhoc).", show_default=False)
-    ] = "",
-    prompt: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="What is to be done; - reads it from the input."),
-    ] = None,
-    prompt_file: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE", callback=not_empty, help="A file that says it.", show_default=False
-        ),
-    ] = "",
-    cwd: Annotated[
-        str,
-        typer.Option(
-            metavar="DIR", callback=not_empty, help="Where it works (here).", show_default=False
-        ),
-    ] = "",
+    backend: Backend = "",
+    agent: AsAgent = "",
+    project: Project = "",
+    task: OfTask = "",
+    prompt: Prompt = None,
+    prompt_file: PromptFile = "",
+    cwd: Cwd = "",
     timeout: Annotated[
         str,
         typer.Option(

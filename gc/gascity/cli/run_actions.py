@@ -114,7 +114,7 @@ def stop(context: typer.Context, run: RunId) -> int:
     while any(each.run_id == name for each in home.open_runs()):
         if time.monotonic() >= deadline:
             raise StopTimedOut(f"run {name} is still there after {PATIENCE:g} s")
-        time.sleep(LOOK)
+        time.sleep(LOOK)  # nothing tells when a mark goes
         settle(home)  # its runner may be killed meanwhile
     typer.echo(f"stopped run {name}")
     return Exit.OK

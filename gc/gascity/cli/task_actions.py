@@ -135,7 +135,7 @@ def stop(context: typer.Context, name: TaskName) -> int:
             asked = process
         if time.monotonic() >= deadline:
             raise StopTimedOut(f"task {before.name} is still there after {PATIENCE:g} s")
-        time.sleep(LOOK)
+        time.sleep(LOOK)  # nothing tells when a lock is let go
     settle(home)
     after = desired.truth(place)
     typer.echo(f"task {after.task} is {after.state}: {after.why}")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gascity.cli.city import Here
-from gascity.cli.options import AsJson, complete_agents, complete_oneshots, not_empty, seconds
+from gascity.cli.options import AsJson, not_empty, seconds
 from gascity.cli.run import limit, prompt_given
+from gascity.cli.run_options import AsAgent, Backend, Cwd, Project, Prompt, PromptFile
 from gascity.errors import Exit
 
 if TYPE_CHECKING:
@@ -49,48 +50,12 @@ def complete_tasks(context: typer.Context, incomplete: str) -> list[str]:
 def start(
     context: typer.Context,
     task: Annotated[str, typer.Option(callback=not_empty, help="Its name.", show_default=False)],
-    backend: Annotated[
-        str,
-        typer.Option(
-            metavar="BACKEND",
-            callback=not_empty,
-            autocompletion=complete_oneshots,
-            help="Who does it: claude, codex, gemini, perplexity, xai, or one of the city's.",
-            show_default=False,
-        ),
-    ] = "",
-    agent: Annotated[
-        str,
-        typer.Option(
-            metavar="AGENT",
-            callback=not_empty,
-            autocompletion=complete_agents,
-            help="As this agent of the city: its backend, folder and environment.",
-            show_default=False,
-        ),
-    ] = "",
-    project: Annotated[
-        str,
-        typer.Option(
-            callback=not_empty, help="Whose work it is (the city's name).", show_default=False
-        ),
-    ] = "",
-    prompt: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="What is to be done; - reads it from the input."),
-    ] = None,
-    prompt_file: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE", callback=not_empty, help="A file that says it.", show_default=False
-        ),
-    ] = "",
-    cwd: Annotated[
-        str,
-        typer.Option(
-            metavar="DIR", callback=not_empty, help="Where it works (here).", show_default=False
-        ),
-    ] = "",
+    backend: Backend = "",
+    agent: AsAgent = "",
+    project: Project = "",
+    prompt: Prompt = None,
+    prompt_file: PromptFile = "",
+    cwd: Cwd = "",
     max_restarts: Annotated[
         int, typer.Option(min=0, max=1_000_000, help="How often it is run again; 0 for one run.")
     ] = MAX_RESTARTS,

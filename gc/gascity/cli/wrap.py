@@ -9,6 +9,7 @@ import typer
 
 from gascity.cli.city import Here
 from gascity.cli.options import complete_backends, not_empty
+from gascity.cli.run_options import OfTask, Project
 from gascity.errors import UsageError
 
 
@@ -31,15 +32,8 @@ def wrap(
             show_default=False,
         ),
     ] = "",
-    project: Annotated[
-        str,
-        typer.Option(
-            callback=not_empty, help="Whose work it is (the city's name).", show_default=False
-        ),
-    ] = "",
-    task: Annotated[
-        str, typer.Option(callback=not_empty, help="Which task (adhoc).", show_default=False)
-    ] = "",
+    project: Project = "",
+    task: OfTask = "",
 ) -> int:
     """Run an interactive command as ever, and record it: `gc wrap -- claude`.
 
