@@ -43,7 +43,7 @@ def running(folder: str, count: int) -> Iterator[City]:
         while not all(agent["state"] == "ready" for agent in status(folder)["agents"]):
             if time.monotonic() > until:
                 raise TimeoutError("the city did not come up")
-            time.sleep(0.1)
+            time.sleep(0.1)  # until it is up
         yield City(folder, status(folder)["controller"]["pid"], _server(folder), words)
     finally:
         gc(folder, "stop")

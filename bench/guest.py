@@ -124,7 +124,7 @@ def served(words: list[str], path: str) -> Iterator[None]:
         while not reached(path):
             if time.monotonic() > until:
                 raise TimeoutError(f"{words[0]} did not come up")
-            time.sleep(0.01)
+            time.sleep(0.01)  # until it is up
         yield
     finally:
         process.terminate()

@@ -48,7 +48,7 @@ def main() -> int:
             floors.append(bare.heal(number, bare.run))
             leans.append(bare.heal(number, bare.ask))
             heals.append(heal(city, number))
-            time.sleep(REST)
+            time.sleep(REST)  # between two measurements
         one = single(heals, floors, leans)
         print(json.dumps(one), flush=True)
         waits = waited(city.server)
@@ -140,7 +140,7 @@ class Programs:
         while missing:
             if time.perf_counter() > deadline:
                 raise TimeoutError(f"nothing came in the place of sleep {min(missing)}")
-            time.sleep(every)
+            time.sleep(every)  # the pace of the load
             missing -= self._look()
 
     def _look(self) -> set[str]:

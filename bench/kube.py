@@ -73,7 +73,7 @@ class Bench:
         while not check(self.pods(selector)):
             if time.monotonic() - begun > 300:
                 raise TimeoutError("the pods did not become what they should")
-            time.sleep(0.02)
+            time.sleep(0.02)  # the pace of a look
         return time.monotonic() - begun
 
     def clear(self) -> None:
@@ -99,14 +99,14 @@ def quiet(bench: Bench) -> dict[str, Any]:
         wanted = {name: ["sleep"] for name in names}
         provider.processes_alive(wanted, timeout=30)
         time.sleep(3)  # the first beat of every pulse opens a hand
-        before = provider._cluster.api.requests.copy()  # noqa: SLF001
+        before = provider._cluster.api.requests.copy()  # noqa: SLF001  who counts
         begun = time.monotonic()
         for _ in range(LOOKS):
             assert len(provider.observe(timeout=5)) == number
             assert all(provider.processes_alive(wanted, timeout=5).values())
-            time.sleep(QUIET / LOOKS)
+            time.sleep(QUIET / LOOKS)  # what is counted is what happens while nothing does
         took = time.monotonic() - begun
-        asked = provider._cluster.api.requests - before  # noqa: SLF001
+        asked = provider._cluster.api.requests - before  # noqa: SLF001  who counts
         counts[number] = {"requests": dict(asked), "seconds": round(took, 1)}
         watch.close()
         provider.stop_all(names, grace=1, timeout=60)
@@ -158,11 +158,11 @@ def heals(bench: Bench) -> dict[str, Any]:
         ours.until_ready()
         for number in range(KILLS):
             floors.append(bare_start(bench, number))
-            time.sleep(2)
+            time.sleep(2)  # the cluster settles
             one, two = ours.kill(number % FEW)
             replaced.append(one)
             ready.append(two)
-            time.sleep(2)
+            time.sleep(2)  # the cluster settles
     floor, taken = statistics.median(floors), statistics.median(replaced)
     return told(
         "kube.heals",
@@ -212,7 +212,7 @@ class Controller:
     def until_ready(self) -> float:
         """Return the seconds from the start of the controller until all are up."""
         while not all(one["state"] == "ready" for one in self.agents().values()):
-            time.sleep(0.02)
+            time.sleep(0.02)  # the pace of a look
         return time.monotonic() - self._begun
 
     def kill(self, number: int) -> tuple[float, float]:
@@ -233,7 +233,7 @@ class Controller:
             now = self.agents()[f"a{number}"]
             if now["state"] == "ready" and now["run"] != run:
                 return replaced, time.monotonic() - begun
-            time.sleep(0.02)
+            time.sleep(0.02)  # the pace of a look
 
 
 @contextlib.contextmanager

@@ -185,7 +185,7 @@ def measure(name: str, peer: Peer, count: int) -> dict[str, object]:
         peer.start()
         until(lambda: len(table()) == count)
         started = time.perf_counter() - began
-        time.sleep(3)
+        time.sleep(3)  # it settles
         heals = [heal(FIRST + number) for number in range(min(KILLS, count))]
         statuses = [seconds(peer.status) for _ in range(3)]
         megabytes, percent = cost(peer.pid())
@@ -233,7 +233,7 @@ def cost(pid: int, span: float = 5.0) -> tuple[float, float]:
     with open(f"/proc/{pid}/statm", encoding="utf-8") as file:
         megabytes = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
     before = used(pid)
-    time.sleep(span)
+    time.sleep(span)  # what is measured is this span
     return megabytes, (used(pid) - before) / span * 100
 
 
@@ -248,7 +248,7 @@ def until(check: Callable[[], bool]) -> None:
     while not check():
         if time.perf_counter() > deadline:
             raise TimeoutError("it did not come to that")
-        time.sleep(0.002)
+        time.sleep(0.002)  # the pace of a look
 
 
 def installed(program: str) -> str:

@@ -76,7 +76,7 @@ def idle(home: Home) -> bool:
     thread.start()
     time.sleep(1.0)  # until it waits
     before = _ticks()
-    time.sleep(WATCHED)
+    time.sleep(WATCHED)  # what is counted is what happens while nothing does
     ticks = _ticks() - before
     cancel.set("enough")
     thread.join()

@@ -197,7 +197,7 @@ def idle(folder: str) -> dict[str, object]:
     with _city.running(folder, IDLE) as city:
         time.sleep(2.0)  # the last of the start
         before, began = cpu(city.controller), time.monotonic()
-        time.sleep(IDLE_SECONDS)
+        time.sleep(IDLE_SECONDS)  # what is counted is what happens while nothing does
         percent = (cpu(city.controller) - before) / (time.monotonic() - began) * 100
         megabytes = rss(city.controller)
     return {
@@ -301,7 +301,7 @@ def wake_until(
         while provider.looks == seen:
             if time.monotonic() > deadline:
                 raise TimeoutError("the loop stopped looking")
-            time.sleep(0.0002)
+            time.sleep(0.0002)  # the pace of a look
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ def read_all(answer: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
                 answer.release_conn()
                 return b"".join(pieces)
             pieces.append(piece)
-    except BaseException:
+    except BaseException:  # whatever it is: cleaned up, and raised again
         answer.close()
         raise
 

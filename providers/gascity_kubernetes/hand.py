@@ -70,7 +70,7 @@ class Hand:
             raise ApiSilent("the pod's shell is busy with something else")
         try:
             return self._run(script, deadline)
-        except BaseException:
+        except BaseException:  # whatever it is: cleaned up, and raised again
             self.is_lost = True
             self._stream.close()
             raise

@@ -88,6 +88,6 @@ class Ends:
                 return found
             if time.monotonic() >= until:
                 return {}
-            time.sleep(pause)
+            time.sleep(pause)  # the kernel needs a moment
             pause *= 1.5
             self._server.make_it_reap()

@@ -77,7 +77,7 @@ class Drive:
             self._do(faults, watch)
             self._settle(watch)
             self._end(watch)
-        except Exception as problem:
+        except Exception as problem:  # whatever it is: told with the story
             raise AssertionError(f"{problem}\n{self.story()}") from problem
         finally:
             if watch is not None:

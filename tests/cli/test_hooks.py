@@ -83,7 +83,7 @@ def test_states_change_as_the_tool_reports_them(tool: Tool) -> None:
         ("Notification", {"notification_type": "idle_prompt"}, "ready"),
     ):
         assert tool.happens(event, **more) == [SILENT]
-        eventually(lambda state=state: tool.state() == state, within=LIMIT)  # type: ignore[misc]
+        eventually(lambda state=state: tool.state() == state, within=LIMIT)  # type: ignore[misc] # a lambda has no types
 
 
 @pytest.mark.tmux

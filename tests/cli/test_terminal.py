@@ -182,7 +182,7 @@ def test_inside_the_citys_own_tmux_the_client_is_switched(terminal: Terminal) ->
     # A shell beside the agent, on the same server.
     here = shlex.quote(str(Path(sys.executable).parent))
     terminal.type("C-b")
-    time.sleep(0.05)
+    time.sleep(0.05)  # the pace of the keys
     terminal.type("c")
     # What is typed before the shell shows its prompt may be thrown away.
     eventually(

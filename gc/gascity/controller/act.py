@@ -161,7 +161,7 @@ class Hands:
             why = self._sentence(action, problem)
             waits = Event(EventType.SESSION_PENDING, spec.name, spec.session, run, why)
             return Outcome(action, waits, run=run, failure=why, pending=True)
-        except Exception as problem:
+        except Exception as problem:  # whatever it is: noted, and raised again
             said = problem.output if isinstance(problem, StartFailed) else ""
             self.note(NotUp(run, str(problem), said, time.time()))
             raise

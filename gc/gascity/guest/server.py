@@ -97,7 +97,7 @@ class Server:
         except OSError as problem:
             if not isinstance(problem, BlockingIOError):
                 complain(f"a connection could not be accepted: {problem.strerror}")
-                time.sleep(PAUSE)
+                time.sleep(PAUSE)  # out of descriptors: else it would be tried at once again
             return True
         connection.settimeout(None)
         with self._lock:
@@ -186,7 +186,7 @@ def _held(folder: str) -> Iterator[None]:
             stack.callback(os.close, descriptor)
             until = time.monotonic() + PATIENCE
             while not _locks(descriptor) and time.monotonic() < until:
-                time.sleep(STEP)
+                time.sleep(STEP)  # flock cannot wait with a limit
         yield
 
 

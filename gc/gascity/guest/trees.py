@@ -40,7 +40,7 @@ def end(leader: int, mark: str) -> None:
         quiet = 0 if found else quiet + 1
         _send(found, signal.SIGKILL)
         if found:
-            time.sleep(STEP)
+            time.sleep(STEP)  # the kernel needs a moment
 
 
 def _send(pids: set[int], number: int) -> None:

@@ -105,7 +105,7 @@ def connect(path: str, patience: float) -> sqlite3.Connection:
             # Of several that make a file at once SQLite turns some away, however patient they are.
             if "BUSY" not in problem.sqlite_errorname or time.monotonic() > deadline:
                 raise
-        time.sleep(AGAIN)
+        time.sleep(AGAIN)  # another process upgrades it
 
 
 def _connect(path: str, patience: float) -> sqlite3.Connection:

@@ -165,7 +165,7 @@ class Journal:
                 except sqlite3.OperationalError as problem:
                     if "BUSY" not in problem.sqlite_errorname or time.monotonic() > deadline:
                         raise
-                time.sleep(ASKED)
+                time.sleep(ASKED)  # another process has it
         finally:
             self._db.execute(f"PRAGMA busy_timeout = {round(self._patience * 1000)}")
 

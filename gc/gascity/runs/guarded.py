@@ -83,7 +83,7 @@ class Guarded:
         except OSError as problem:
             self.close()
             raise refused(f"guard: {problem.strerror or problem}".lower()) from problem
-        except BaseException:
+        except BaseException:  # whatever it is: cleaned up, and raised again
             self.close()
             raise
         match said:

@@ -108,7 +108,7 @@ def run(job: Job, cancel: Cancel, begun: Begun = lambda _: None) -> Outcome:
         held.leave()
         why = problem.strerror or str(problem)
         raise GascityError(f"run {held.folder.run_id} cannot be recorded: {why}") from problem
-    except BaseException:
+    except BaseException:  # whatever it is: cleaned up, and raised again
         held.leave()  # whoever comes next settles it
         raise
 

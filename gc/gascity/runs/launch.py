@@ -70,7 +70,7 @@ def prctl(option: int, value: int) -> None:
     if sys.platform != "linux":
         return
     try:
-        import _ctypes  # noqa: PLC0415  ctypes without its types: a fifth of the time
+        import _ctypes  # noqa: PLC0415  only a wrap needs it  ctypes without its types: a fifth of the time
     except ImportError:
         return  # this Python was built without it
     function = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]  # the stub says str
@@ -145,8 +145,8 @@ def _become(wanted: Wanted, files: list[int], guard: int) -> None:
 
 def _own_terminal() -> None:
     """Make what it reads from and writes to its terminal, by which it hears of Ctrl-C."""
-    import fcntl  # noqa: PLC0415  few need it
-    import termios  # noqa: PLC0415
+    import fcntl  # noqa: PLC0415  only a wrap needs it  few need it
+    import termios  # noqa: PLC0415  only a wrap needs it
 
     try:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)

@@ -37,7 +37,7 @@ def end_marked(mark: str, *, grace: float = GRACE, patience: float = PATIENCE) -
         if clean == _LOOKS or now >= kill_at + patience:
             return [process.pid for process in living]
         if not living:
-            time.sleep(kin.GLANCE)
+            time.sleep(kin.GLANCE)  # the kernel needs a moment
         elif now < kill_at:
             kin.ask(process for process in living if process not in asked)
             asked.update(living)

@@ -22,7 +22,7 @@ def follow(path: str, after: int, lives: Callable[[], bool]) -> Iterator[bytes]:
         if not lives():
             return
         yield b""
-        time.sleep(LOOK)
+        time.sleep(LOOK)  # it begins
     with file:
         file.seek(after)
         while True:
@@ -32,7 +32,7 @@ def follow(path: str, after: int, lives: Callable[[], bool]) -> Iterator[bytes]:
             if not goes_on:
                 return
             yield b""
-            time.sleep(LOOK)
+            time.sleep(LOOK)  # see LOOK
 
 
 def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -130,7 +130,7 @@ def write(path: str, text: str) -> None:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(beside, path)
-        except BaseException:
+        except BaseException:  # whatever it is: cleaned up, and raised again
             with contextlib.suppress(OSError):
                 os.unlink(beside)
             raise

@@ -116,7 +116,7 @@ def pack(src: str) -> tuple[IO[bytes], int, str]:
                         _add(tar, path, arcname)
         size = archive.tell()
         archive.seek(0)
-    except BaseException:
+    except BaseException:  # whatever it is: cleaned up, and raised again
         archive.close()
         raise
     return archive, size, name

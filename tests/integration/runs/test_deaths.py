@@ -34,7 +34,7 @@ while time.monotonic() < until:
         if os.fork() == 0:
             os.execvp("sleep", ["sleep", "0.3"])
         os._exit(0)
-    time.sleep(0.002)
+    time.sleep(0.002)  # in another process: the pace of a look
 """
 
 
@@ -136,7 +136,7 @@ def test_both_killed_at_any_instant_leave_nothing_that_its_mark_does_not_find(
             after = chance.uniform(0, 0.06)
             if chance.random() < 0.3:
                 eventually(up.exists)
-            time.sleep(after)
+            time.sleep(after)  # the instant is what is tried
             pids = [runner.pid, *(one.pid for one in psutil.Process(runner.pid).children())]
             chance.shuffle(pids)
             for pid in pids:

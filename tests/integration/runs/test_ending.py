@@ -32,7 +32,7 @@ def again(*_):
 signal.signal(signal.SIGTERM, again)
 open("up", "w").write(str(os.getpid()))
 while time.monotonic() < until:
-    time.sleep(0.01)
+    time.sleep(0.01)  # in another process: the pace of a look
 """
 )
 HOPS = (

@@ -98,7 +98,7 @@ def _deliver(address: str, body: bytes, deadline: float) -> None:
             wait = random.uniform(pause / 2, pause) if found.wait is None else found.wait  # noqa: S311  no secret
             if time.monotonic() + wait >= deadline:
                 raise NotTaken(_given_up(found), wait=found.wait or 0.0)
-            time.sleep(wait)
+            time.sleep(wait)  # as the server asks, or a little longer each time
             pause = min(pause * 2, LONGEST_PAUSE)
 
 
