@@ -18,11 +18,20 @@ from gascity.testing.eventually import eventually
 
 pytest_plugins = ["pytester"]
 
-hypothesis.settings.register_profile("gascity", deadline=None, print_blob=True)
+hypothesis.settings.register_profile(
+    "gascity",
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],  # it measures the machine
+)
 hypothesis.settings.load_profile("gascity")
 
-# A shell has what it runs in the background ignore Ctrl-C, and that is inherited.
+# What a shell runs in the background ignores Ctrl-C, and what nohup runs the end of its terminal.
+# Both are inherited, and an sh cannot trap what it was begun to ignore. A handler is not inherited:
+# what a test starts hears these signals, and the run of the tests still outlives its terminal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,7 +39,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--require",
         default="",
         metavar="NAME[,NAME]",
-        help="fail where one of these is missing, instead of skipping (tmux, kubernetes, systemd)",
+        help="fail where one of these is missing, instead of skipping: "
+        "git, tmux, kubernetes, systemd",
     )
 
 
@@ -59,13 +69,17 @@ def no_process_is_left_behind() -> Iterator[None]:
     left = _children() - before
     if left:
         try:
-            eventually(lambda: not (_children() - before), within=2.0)
+            eventually(lambda: not (_children() - before))
         except AssertionError:
             pytest.fail(f"these child processes still run: {_described(_children() - before)}")
 
 
 def _required(config: pytest.Config) -> set[str]:
     return {name for name in str(config.getoption("--require")).split(",") if name}
+
+
+def _without_git() -> str:
+    return "" if shutil.which("git") else "there is no git on the PATH"
 
 
 def _without_tmux() -> str:
@@ -77,6 +91,7 @@ def _without_systemd() -> str:
 
 
 MISSING: dict[str, Callable[[], str]] = {
+    "git": _without_git,
     "tmux": _without_tmux,
     "kubernetes": where.missing,
     "systemd": _without_systemd,

@@ -12,6 +12,7 @@ import threading
 import time
 
 from gascity import unixsocket
+from gascity.awake import BEAT, Pulse
 from gascity.errors import HungUp, RemoteError, Unanswered, Unreachable
 from gascity.jsonrpc import INTERNAL_ERROR, LONGEST_LINE, Lines, Params, Request, request
 
@@ -34,7 +35,7 @@ class Client:
 
         Raises Unreachable when nobody is there, Unanswered when somebody is but gives no answer
         within `timeout` seconds, HungUp when they end before that, and RemoteError when the answer
-        is an error.
+        is an error. Seconds in which the whole machine stood still do not count.
         """
         deadline = time.monotonic() + timeout
         if not self._lock.acquire(timeout=max(timeout, 0)):
@@ -84,9 +85,10 @@ class Client:
         self._next += 1
         self._sock.settimeout(_left(deadline))
         self._sock.sendall(request(method, params, self._next))
+        pulse = Pulse()
+        until = pulse.beat() + _left(deadline)
         while True:
-            self._sock.settimeout(_left(deadline))
-            data = self._sock.recv(65536)
+            data = _received(self._sock, pulse, until)
             if not data:
                 raise ConnectionResetError("the other side hung up")
             for line in list(self._lines.feed(data)):  # all of it, or a rest would be lost
@@ -197,6 +199,17 @@ def _result_of(body: Params) -> object:
         hint=str(extra.get("hint", "")),
         data=extra,
     )
+
+
+def _received(sock: socket.socket, pulse: Pulse, until: float) -> bytes:
+    """Return what comes until then; raises TimeoutError when nothing does."""
+    while (left := until - pulse.beat()) > 0:
+        sock.settimeout(min(left, BEAT))
+        try:
+            return sock.recv(65536)
+        except TimeoutError:
+            continue
+    raise TimeoutError("time is up")
 
 
 def _left(deadline: float) -> float:

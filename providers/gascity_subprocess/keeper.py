@@ -16,6 +16,7 @@ import sys
 import time
 
 from gascity import unixsocket
+from gascity.awake import BEAT
 from gascity.session import pids
 from gascity_subprocess import adoption, layout
 from gascity_subprocess.connections import Connection, understand
@@ -82,7 +83,7 @@ class Keeper:
                 elif isinstance(key.data, Record):
                     self._ended_unseen(key.data, key.fd)
             self._look_at_polled()
-            self._methods.go_on(time.monotonic())
+            self._methods.go_on(self._methods.pulse.beat())
             self._tell()
             self._methods.write_ends()
             self._methods.records.sweep()
@@ -181,13 +182,14 @@ class Keeper:
     # --- time
 
     def _patience(self) -> float | None:
-        now = time.monotonic()
-        moments = [stop.due(self._methods.family, now) for stop in self._methods.stops.values()]
+        now = self._methods.pulse.beat()
+        stops = self._methods.stops.values()
+        waits = [min(stop.due(self._methods.family, now) - now, BEAT) for stop in stops]
         if self._wait_for_first:
-            moments.append(self._wait_for_first)
+            waits.append(self._wait_for_first - time.monotonic())
         if self._polled:
-            moments.append(now + POLL)
-        return max(0.0, min(moments) - now) if moments else None
+            waits.append(POLL)
+        return max(0.0, min(waits)) if waits else None
 
     def _is_over(self) -> bool:
         if self._connections or self._methods.stops or self._methods.roots:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from gascity.awake import Pulse
 from gascity.session import pids
 from gascity_subprocess import layout, spawn, stopping
 from gascity_subprocess.connections import Call, Connection, Refused
@@ -29,6 +30,7 @@ class Methods:
         self.records = records
         self.family = family
         self.stops: dict[str, stopping.Stop] = {}
+        self.pulse = Pulse()  # looked at often enough only while something is stopped
         self.roots: dict[int, Record] = {}  # the children of this keeper that are sessions
         self._id = f"{os.getpid()}-{time.time_ns()}"  # numbers mean nothing to another keeper
         self._changed = changed
@@ -236,7 +238,7 @@ class Methods:
     def _begin(
         self, record: Record, *, grace: float, timeout: float, done: Callable[[list[int]], None]
     ) -> None:
-        now = time.monotonic()
+        now = self.pulse.beat()
         before = self.stops.get(record.name)
         stop = before or stopping.Stop(record)
         stop.join(kill_at=now + grace, deadline=now + timeout, done=done)

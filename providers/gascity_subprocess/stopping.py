@@ -19,7 +19,7 @@ TICK = 0.01  # between two looks while killing, and at processes whose end nobod
 
 
 class Stop:
-    """One session on its way out. Times are monotonic."""
+    """One session on its way out. Times are those of a pulse: none pass in a standstill."""
 
     def __init__(self, record: Record) -> None:
         self.record = record

@@ -161,7 +161,7 @@ class Drive:
         person = Person(world.socket, one.agent)
         world.people.append(person)
         mine = f"=gc-chaos-{one.agent}"
-        eventually(lambda: world.tmux("list-clients", "-t", mine), within=10.0)
+        eventually(lambda: world.tmux("list-clients", "-t", mine))
         world.note(f"-- somebody looks at {one.agent} ({one.pid})")
         world.note(change_agent(world, pool_of(one.agent), self._rng.choice(("command", "env"))))
         self.report.faults["edit_under_somebodys_eyes"] += 1
@@ -186,7 +186,7 @@ class Drive:
         for person in world.people:
             person.leave()
         world.people.clear()
-        eventually(lambda: nothing_is_left(world), within=2.0)
+        eventually(lambda: nothing_is_left(world))
         self._keep_the_ledger()
 
     def story(self) -> str:

@@ -129,7 +129,7 @@ class Town:
             assert {name for name, state in states.items() if state == "ready"} == wanted, states
             return True
 
-        eventually(is_well, within=10.0)
+        eventually(is_well)
         living = self.living()
         assert {name: living[name] for name in self.known} == self.known, "somebody was replaced"
         self.known = living

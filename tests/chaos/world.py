@@ -294,7 +294,7 @@ class World:
             self.controller.kill()
             self.controller.wait()
         end([*self.leftovers(), *(one.process.pid for one in self.foreign.values())])
-        eventually(lambda: not self._end_stragglers(), within=20.0)
+        eventually(lambda: not self._end_stragglers())
         if self.has_disk:
             words: Sequence[str] = ["umount", str(self.state)]
             eventually(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 BIN = os.path.dirname(sys.executable)
 GC = os.path.join(BIN, "gc")
-LIMIT = 30.0
+LIMIT = 60.0
 HEAD = """\
 [workspace]
 name = "town"
@@ -171,7 +171,7 @@ class City:
                 process.kill()
             process.communicate()
         try:
-            eventually(lambda: not self.living(), within=10.0)
+            eventually(lambda: not self.living())
         except AssertionError:
             left = self.living()
             for pid in left:

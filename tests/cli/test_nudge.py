@@ -160,6 +160,7 @@ def test_a_queued_message_is_delivered_when_the_agent_is_free(screen_city: Scree
     screen_city.press("shy", "Enter")
 
     eventually(lambda: "submitted" in screen_city.ok("nudges"), within=LIMIT)
+    eventually(lambda: 'You said: "hello' in screen_city.ok("peek", "shy"), within=LIMIT)
     assert screen_city.ok("peek", "shy").count('You said: "hello') == 1
 
 

@@ -77,7 +77,7 @@ class Terminal:
             assert text in screen, screen
             return screen
 
-        return eventually(look, within=20.0)
+        return eventually(look)
 
     def leave(self) -> None:
         """Detach with the keys a person presses, as often as it takes.
@@ -96,7 +96,7 @@ class Terminal:
                 return False
             return True
 
-        eventually(pressed, within=20.0)
+        eventually(pressed)
         self.type("C-u")  # what a late key left on the shell's line
 
     def close(self) -> None:
@@ -202,7 +202,7 @@ def test_who_watches_an_agent_crash_sees_the_next_one(terminal: Terminal, city: 
     terminal.run("/crash 7")
 
     # The crashed one is replaced by one that has answered its own first prompt.
-    eventually(lambda: restarts(city) == 1, within=20.0)
+    eventually(lambda: restarts(city) == 1)
     terminal.shows("● You said")
     terminal.shows("quay | mayor | running")
     terminal.run("are you new?")

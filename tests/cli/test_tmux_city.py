@@ -29,7 +29,7 @@ def test_killed_server_the_city_comes_back(city: City) -> None:
 
     os.kill(server(city), signal.SIGKILL)
 
-    eventually(lambda: not set(city.pids().values()) & {None, *before.values()}, within=20.0)
+    eventually(lambda: not set(city.pids().values()) & {None, *before.values()})
     assert set(city.wait_until_up()) == set(before)
 
 

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +15,7 @@ import pytest
 
 from gascity import asking, jsonrpc, unixsocket
 from gascity.errors import RemoteError, Unreachable
+from gascity.testing.eventually import eventually
 
 Answer = Callable[[bytes], bytes | None]
 
@@ -84,7 +89,7 @@ def echo(line: bytes) -> bytes:
 def test_a_call_returns_the_result(serve: Serve) -> None:
     client, _ = serve(echo)
 
-    assert client.call("echo", {"text": "Zürich\n東京"}, timeout=5) == {"text": "Zürich\n東京"}
+    assert client.call("echo", {"text": "Zürich\n東京"}, timeout=60) == {"text": "Zürich\n東京"}
 
 
 def test_a_large_message_goes_both_ways(serve: Serve) -> None:
@@ -123,7 +128,7 @@ def test_an_error_is_raised_with_all_that_came_with_it_and_the_connection_stays(
 
     for _ in range(2):
         with pytest.raises(RemoteError) as caught:
-            client.call("stop", {}, timeout=5)
+            client.call("stop", {}, timeout=60)
 
     assert (caught.value.message, caught.value.code) == ("no such agent", -32000)
     assert (caught.value.hint, caught.value.data["exit"]) == ("look", 4)
@@ -142,7 +147,7 @@ def test_a_strange_error_is_still_an_error(serve: Serve, problem: object) -> Non
     client, _ = serve(refuse)
 
     with pytest.raises(RemoteError):
-        client.call("m", {}, timeout=5)
+        client.call("m", {}, timeout=60)
 
 
 @pytest.mark.parametrize("garbage", [b"not json\n", b"\n", b"[1]\n", b"\xff\n"])
@@ -150,27 +155,27 @@ def test_what_is_not_json_rpc_is_unreachable(serve: Serve, garbage: bytes) -> No
     client, _ = serve(lambda line: garbage + echo(line))
 
     with pytest.raises(Unreachable, match="JSON-RPC"):
-        client.call("echo", {"a": "b"}, timeout=5)
+        client.call("echo", {"a": "b"}, timeout=60)
 
 
 def test_the_answer_to_another_question_is_passed_over(serve: Serve) -> None:
     client, _ = serve(lambda line: jsonrpc.result(99, "other") + echo(line))
 
-    assert client.call("echo", {"a": "b"}, timeout=5) == {"a": "b"}
+    assert client.call("echo", {"a": "b"}, timeout=60) == {"a": "b"}
 
 
 def test_an_answer_without_a_result_is_not_taken_for_success(serve: Serve) -> None:
     client, _ = serve(lambda line: b'{"jsonrpc": "2.0", "id": 1}\n')
 
     with pytest.raises(RemoteError):
-        client.call("m", {}, timeout=5)
+        client.call("m", {}, timeout=60)
 
 
 def test_nobody_there_is_unreachable(tmp_path: Path) -> None:
     client = asking.Client(str(tmp_path / "missing"))
 
     with pytest.raises(Unreachable, match="missing"):
-        client.call("ping", {}, timeout=5)
+        client.call("ping", {}, timeout=60)
 
 
 def test_silence_is_unreachable_within_the_limit(serve: Serve) -> None:
@@ -188,7 +193,7 @@ def test_silence_is_unreachable_within_the_limit(serve: Serve) -> None:
     took = time.monotonic() - begun
     release.set()
 
-    assert 0.25 < took < 5
+    assert took > 0.25
 
 
 def test_a_late_answer_is_never_taken_for_the_next_one(serve: Serve) -> None:
@@ -226,16 +231,14 @@ def test_a_busy_client_keeps_the_limit_of_those_who_wait(serve: Serve) -> None:
     first.start()
     assert entered.wait(10)
 
-    begun = time.monotonic()
     try:
-        with pytest.raises(Unreachable):
+        with pytest.raises(Unreachable, match="another call took all the time"):
             client.call("second", {}, timeout=0.3)
-        took = time.monotonic() - begun
+
+        assert first.is_alive()
     finally:
         release.set()
         first.join()
-
-    assert took < 5
 
 
 def test_after_the_server_hung_up_the_next_call_connects_again(serve: Serve) -> None:
@@ -247,9 +250,9 @@ def test_after_the_server_hung_up_the_next_call_connects_again(serve: Serve) -> 
 
     client, server = serve(hang_up_once)
     with pytest.raises(Unreachable, match="hung up"):
-        client.call("first", {}, timeout=5)
+        client.call("first", {}, timeout=60)
 
-    assert client.call("second", {"a": "b"}, timeout=5) == {"a": "b"}
+    assert client.call("second", {"a": "b"}, timeout=60) == {"a": "b"}
     assert server.connections == 2
 
 
@@ -257,14 +260,14 @@ def test_a_server_that_was_restarted_is_found_again(tmp_path: Path) -> None:
     path = str(tmp_path / "sock")
     client = asking.Client(path)
     first = Server(path, echo)
-    client.call("echo", {}, timeout=5)
+    client.call("echo", {}, timeout=60)
     first.close()
     second = Server(path, echo)
 
     try:
         with pytest.raises(Unreachable):
-            client.call("echo", {}, timeout=5)
-        answer = client.call("echo", {"again": "yes"}, timeout=5)
+            client.call("echo", {}, timeout=60)
+        answer = client.call("echo", {"again": "yes"}, timeout=60)
     finally:
         client.close()
         second.close()
@@ -274,12 +277,12 @@ def test_a_server_that_was_restarted_is_found_again(tmp_path: Path) -> None:
 
 def test_a_closed_client_may_be_used_again(serve: Serve) -> None:
     client, server = serve(echo)
-    client.call("echo", {}, timeout=5)
+    client.call("echo", {}, timeout=60)
 
     client.close()
     client.close()
 
-    assert client.call("echo", {"a": "b"}, timeout=5) == {"a": "b"}
+    assert client.call("echo", {"a": "b"}, timeout=60) == {"a": "b"}
     assert server.connections == 2
 
 
@@ -288,3 +291,31 @@ def test_an_answer_that_is_too_long_ends_the_call(serve: Serve) -> None:
 
     with pytest.raises(Unreachable, match="longer than"):
         client.call("m", {}, timeout=20)
+
+
+ASKS = """
+import sys
+from gascity.asking import Client
+print(Client(sys.argv[1]).call("ping", {}, timeout=4.0))
+"""
+
+
+def test_an_answer_that_the_machine_stood_still_over_is_waited_for(tmp_path: Path) -> None:
+    asker: list[int] = []
+
+    def answer(line: bytes) -> bytes:
+        (pid,) = eventually(lambda: asker)
+        os.kill(pid, signal.SIGSTOP)  # neither of the two can do anything
+        time.sleep(6)  # longer than the answer may take
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.3)  # it is waited for again
+        return json.dumps({"id": json.loads(line)["id"], "result": "here"}).encode() + b"\n"
+
+    server = Server(str(tmp_path / "s"), answer)
+    try:
+        words = [sys.executable, "-c", ASKS, str(tmp_path / "s")]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+            asker.append(process.pid)
+            assert process.communicate()[0] == "here\n"
+    finally:
+        server.close()

@@ -28,7 +28,6 @@ from gascity.runs.places import find_home
 from gascity.runs.reconcile import settle
 from gascity.runs.waiting_line import standing
 
-STOPPED = "stopped"
 NO_KEY = "api key is empty"
 _PACE = 1.0  # seconds between two looks at how far it is
 
@@ -155,7 +154,7 @@ def signals(end: Callable[[str], None]) -> Iterator[None]:
         end(job.INTERRUPTED)
 
     def stop(_: int, __: FrameType | None) -> None:
-        end(STOPPED)
+        end(job.STOPPED)
 
     heard = {signal.SIGINT: interrupt, signal.SIGTERM: stop, signal.SIGHUP: stop}
     before = {
@@ -163,6 +162,21 @@ def signals(end: Callable[[str], None]) -> Iterator[None]:
         for number, handler in heard.items()
         if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN
     }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Have signals that end a program raise SystemExit, so that what was begun is taken back."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import typer
 
+from gascity import signals
 from gascity.cli import records
 from gascity.cli.city import Here
 from gascity.errors import NotFound, UsageError
@@ -27,9 +28,8 @@ def serve_until_over(here: Here, port: int, *, as_json: bool) -> None:
     """
     home = records.home_of(here)
     over = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: over.set())
-    with serving(home):
+    endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    with signals.heard(dict.fromkeys(endings, over.set)), serving(home):
         key = new_key()
         try:
             server = Server(_Served(here), key, port)

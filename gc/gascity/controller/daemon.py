@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from gascity import signals
 from gascity.controller.act import Hands
 from gascity.controller.control import ControlSocket
 from gascity.controller.feed import METHOD, MOVES, Feed
-from gascity.controller.leading import Election, Lead
+from gascity.controller.leading import Election, Lead, got
 from gascity.controller.lock import CityLock
 from gascity.controller.loop import Controller
 from gascity.controller.messages import Changed, Leave
@@ -56,13 +57,14 @@ def run_city(
         return _keep(path, report, ready)
     city = read_city(path)
     lead = Lead(leadership_of(city, Place(city.root)), election)
-    given = lead.stand_by()
-    if given is None:
-        return "it was told to end while it stood by"
-    try:
-        return _keep(path, report, ready, _Reign(lead, given, city))
-    finally:
-        lead.give_up()
+    with lead.hearing():
+        given = lead.stand_by()
+        if given is None:
+            return "it was told to end while it stood by"
+        try:
+            return _keep(path, report, ready, _Reign(lead, given, city))
+        finally:
+            lead.give_up()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,19 +114,17 @@ def _keep(
     controller = Controller(city, providers, journal, hands, report=report, origin=origin)
     controller.standing.tell = feed.ring
     streams = {METHOD: feed.serve, MOVES: feed.serve_moves}
-    control = ControlSocket(place.socket, controller.post, streams)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda signum, _: controller.post(Leave(_named(signum))))
-    signal.signal(signal.SIGHUP, lambda *_: controller.post(Changed()))
-    ready(city)
-    _settle_down()
-    why = _run(controller, reign)
-    feed.close()
-    control.close()
-    for provider in controller.providers.values():
-        provider.close()
-    journal.close()
-    lock.release()
+    with signals.heard(_signals(controller)):
+        control = ControlSocket(place.socket, controller.post, streams)
+        ready(city)
+        _settle_down()
+        why = _run(controller, reign)
+        feed.close()
+        control.close()
+        for provider in controller.providers.values():
+            provider.close()
+        journal.close()
+        lock.release()
     if reign is not None and reign.lead.lost is not None:
         raise reign.lead.lost
     return why
@@ -138,8 +138,6 @@ def _run(controller: Controller, reign: _Reign | None) -> str:
     controller.tell(Event(EventType.CONTROLLER_LEADING, message=message))
     lead.busy = True
     lead.follow(lambda why: controller.post(Leave(why)))
-    if lead.told is not None:
-        controller.post(Leave(_named(lead.told)))
     why = controller.run()
     lead.busy = controller.deeds.in_hand()
     return why
@@ -152,5 +150,10 @@ def _settle_down() -> None:
     sys.setswitchinterval(0.001)
 
 
-def _named(signum: int) -> str:
-    return f"it got {signal.Signals(signum).name}"
+def _signals(controller: Controller) -> dict[int, Callable[[], None]]:
+    """Return what each signal tells the controller."""
+    ends: dict[int, Callable[[], None]] = {
+        number: partial(controller.post, Leave(got(number)))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    return {**ends, signal.SIGHUP: partial(controller.post, Changed())}

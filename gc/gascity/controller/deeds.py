@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from gascity import awake
 from gascity.agent import START_TIMEOUT
 from gascity.controller.act import Hands, Outcome, failed
 from gascity.controller.lanes import Lanes
@@ -43,7 +44,10 @@ DOING = {
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """One session's actions, on their way. `deadline` is monotonic; it has none before its turn."""
+    """One session's actions, on their way; their time has no `deadline` before their turn.
+
+    Standstills of the machine are no part of it.
+    """
 
     number: int
     actions: tuple[SessionAction, ...]
@@ -155,7 +159,7 @@ class Deeds:
         """Let the time of a deed begin."""
         longest = max(self._hands.providers[one.provider].ending for one in deed.actions)
         allowed = len(deed.actions) * (self._hands.grace + longest) + START_TIMEOUT
-        timed = replace(deed, deadline=time.monotonic() + allowed)
+        timed = replace(deed, deadline=awake.seconds() + allowed)
         self._under_way[session] = [
             timed if one.number == deed.number else one for one in self._under_way[session]
         ]
@@ -199,7 +203,7 @@ class Deeds:
 
     def overdue(self) -> list[Acted]:
         """Return what has to be said for deeds that did not come back in time."""
-        now = time.monotonic()
+        now = awake.seconds()
         why = "the provider did not come back from it"
         return [
             Acted(session, deed.number, (failed(deed.actions[-1], why),))
@@ -284,7 +288,7 @@ class Deeds:
     def patience(self) -> float:
         """Return how long until a deed is overdue."""
         deadlines = [deed.deadline for deeds in self._under_way.values() for deed in deeds]
-        return max(min(deadlines, default=float("inf")) - time.monotonic(), 0.0)
+        return max(min(deadlines, default=float("inf")) - awake.seconds(), 0.0)
 
     def _carry_out(self, session: str, deed: Deed) -> None:
         try:

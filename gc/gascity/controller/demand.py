@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import IO
 
+from gascity import awake
 from gascity.controller.messages import Counted, Message
 from gascity.controller.workers import Workers
 from gascity.core.alerts import Alert, Severity
@@ -109,9 +110,7 @@ def _run(pool: PoolSpec, env: dict[str, str], answer: IO[bytes], timeout: float)
         start_new_session=True,
     )
     try:
-        return check.wait(timeout)
-    except subprocess.TimeoutExpired:
-        return None
+        return awake.status_of(check, timeout=timeout)
     finally:
         _end_group(check)
 

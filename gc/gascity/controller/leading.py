@@ -7,12 +7,15 @@ ends.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
+from gascity import signals
 from gascity.errors import NotLeading
 from gascity.session.leadership import Leadership, Leads, Lost, News, StandsBy
 
@@ -30,8 +33,7 @@ class Election:
 class Lead:
     """One process's lead over a city.
 
-    `busy` says that what this process began may still go on; then nobody follows at once. `told` is
-    the signal that had it end before there was anybody else to take it.
+    `busy` says that what this process began may still go on; then nobody follows at once.
     """
 
     def __init__(self, leadership: Leadership, election: Election) -> None:
@@ -39,18 +41,22 @@ class Lead:
         self._election = election
         self._news: queue.SimpleQueue[News | None] = queue.SimpleQueue()
         self._leave: Callable[[str], None] | None = None
+        self._told = ""
         self.busy = False
-        self.told: int | None = None
         self.lost: NotLeading | None = None
 
-    def stand_by(self) -> Leads | None:
-        """Wait until this process leads; return None when a signal has it end instead.
+    @contextlib.contextmanager
+    def hearing(self) -> Iterator[None]:
+        """Take note of signals that end a process, wherever the controller does not do so itself.
 
-        Signals are noted from then on, until the controller takes them: the first process of a
-        container would not even die of one that nobody takes.
+        The first process of a container would not even die of one that nobody takes.
         """
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._note)
+        endings = (signal.SIGINT, signal.SIGTERM)
+        with signals.heard({one: partial(self._note, one) for one in endings}):
+            yield
+
+    def stand_by(self) -> Leads | None:
+        """Wait until this process leads; return None when a signal has it end instead."""
         self._leadership.begin(self._hear)
         while True:
             match self._news.get():
@@ -70,18 +76,26 @@ class Lead:
             raise self.lost or _lost("its time to act is over")
 
     def follow(self, leave: Callable[[str], None]) -> None:
-        """From now on have `leave` called, with the reason, when the lead is lost."""
+        """From now on have `leave` called, with the reason, when the lead is lost.
+
+        Also when a signal came that the controller did not hear: whoever notes one looks for
+        `leave` afterwards, so one of both sees the other.
+        """
         self._leave = leave
         if self.lost is not None:
             leave(self.lost.message)
+        elif self._told:
+            leave(self._told)
 
     def give_up(self) -> None:
         """Lead no more; another may follow at once where nothing goes on that was begun."""
         self._leadership.resign(give_back=not self.busy)
 
-    def _note(self, number: int, _: object) -> None:
-        self.told = number
+    def _note(self, number: signal.Signals) -> None:
+        self._told = got(number)
         self._news.put(None)
+        if self._leave is not None:
+            self._leave(self._told)
 
     def _hear(self, news: News) -> None:
         if isinstance(news, Lost):
@@ -94,6 +108,11 @@ class Lead:
             timer.daemon = True
             timer.start()
         self._news.put(news)
+
+
+def got(number: signal.Signals) -> str:
+    """Return why a process ends that gets this signal."""
+    return f"it got {number.name}"
 
 
 def _lost(why: str) -> NotLeading:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from gascity import awake
 from gascity.controller.given import Given
 from gascity.controller.messages import Looked, Message
 from gascity.controller.observe import TIMEOUT, look
@@ -34,7 +35,8 @@ class _Question:
     """The state of one provider: `began` is when the last look at it began.
 
     `rested` is when it was last asked or told something: the next look keeps its pace from there.
-    `took` is how long the last one took.
+    `took` is how long the last one took. `late_at` is when one that is open is given up; that time
+    does not pass while the machine stands still.
     """
 
     due: bool = True
@@ -42,6 +44,7 @@ class _Question:
     began: float = 0.0
     rested: float = 0.0
     took: float = 0.0
+    late_at: float = 0.0
     is_open: bool = False
     given_up: bool = False
 
@@ -102,13 +105,14 @@ class Looks:
             if question.due and not question.is_open and now >= self._next(question):
                 question.due, question.is_open, question.given_up = False, True, False
                 question.began = question.rested = now
+                question.late_at = awake.seconds() + LIMIT
                 self._workers.submit(partial(self._ask, name))
 
     def patience(self) -> float | None:
         """Return how long until something has to be done about a look; None: only when asked."""
         now = time.monotonic()
         moments = [
-            (question.began + LIMIT if question.is_open else self._next(question)) - now
+            question.late_at - awake.seconds() if question.is_open else self._next(question) - now
             for question in self._questions.values()
             if (question.is_open and not question.given_up)
             or (question.due and not question.is_open)
@@ -122,10 +126,10 @@ class Looks:
 
     def silent(self) -> list[Looked]:
         """Return what has to be said for providers whose time is up."""
-        now = time.monotonic()
+        now = awake.seconds()
         late = []
         for name, question in self._questions.items():
-            if question.is_open and not question.given_up and now >= question.began + LIMIT:
+            if question.is_open and not question.given_up and now >= question.late_at:
                 question.given_up = True
                 reason = Unseen(f"it did not answer within {LIMIT:g} s")
                 late.append(Looked(name, reason, still_open=True))

@@ -77,6 +77,7 @@ class Controller:
         self.views: tuple[AgentView, ...] = ()
         self.leaving = ""
         self._clock = clock or Clock()
+        self.standstills = self._clock.standstills
         self.journal = journal
         self._inbox = Inbox()
         parts = Parts(city, providers, journal, hands, report, self._clock, self.post)

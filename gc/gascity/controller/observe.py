@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from gascity import awake
+from gascity.controller.clock import Clock
 from gascity.core.decision import is_away
 from gascity.core.model import AgentSpec
 from gascity.core.observed import Alive, Observation, Seen, SessionState, Unseen
@@ -17,7 +19,18 @@ NEWBORN = 30.0  # a launcher may take this long until the agent's own process sh
 
 
 def look(provider: SessionProvider, specs: Iterable[AgentSpec]) -> Observation:
-    """Return what `provider` sees, with the second layer of liveness asked where there is one."""
+    """Return what `provider` sees, with the second layer of liveness asked where there is one.
+
+    One that did not answer while the machine stood still had no time for that: it is asked again.
+    """
+    specs, began = list(specs), awake.elapsed()
+    seen = _look(provider, specs)
+    if isinstance(seen, Unseen) and any(ended > began for _, ended in awake.standstills()):
+        return _look(provider, specs)
+    return seen
+
+
+def _look(provider: SessionProvider, specs: Iterable[AgentSpec]) -> Observation:
     try:
         sessions = of_this_machine(provider, provider.observe(timeout=TIMEOUT))
         _ask_for_processes(provider, sessions, specs)
@@ -59,7 +72,10 @@ def _ask_for_processes(
 
 def _newborn(state: SessionState) -> bool:
     """Tell whether it is young on the clock that its time of creation was read from."""
-    return state.created is not None and abs(time.time() - state.created) < NEWBORN
+    if state.created is None:
+        return False
+    grown = Clock().standstills().over(state.created, NEWBORN)
+    return state.created - NEWBORN < time.time() < grown
 
 
 def seen_sessions(observations: Mapping[str, Observation]) -> dict[str, SessionState]:

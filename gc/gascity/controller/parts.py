@@ -62,6 +62,7 @@ class Parts:
         self.providers = dict(providers)
         self.workers = Workers()
         self._city = city
+        self._clock = clock
         self.chronicle = Chronicle(city, ambient, journal, report, clock)
         self.alarms = Alarms(city, ambient, journal, self.chronicle, post)
         self.postbox = Postbox(journal.nudges, first_words(city.desired))
@@ -121,6 +122,7 @@ class Parts:
             queued={session: one for session, one in queued.items() if session not in unread},
             unread=frozenset(unread),
             looked_at=self.looks.ages(now),
+            stood_still=self._clock.standstills(),
         )
 
     def retire(self, city: City, memory: Memory) -> None:

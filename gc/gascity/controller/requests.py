@@ -42,7 +42,8 @@ class _Waiting:
 
     ready: Ready
     answer: Answer
-    deadline: float
+    since: float
+    patience: float
     late: Late
 
 
@@ -96,17 +97,18 @@ class Requests:
 
     def expire(self) -> None:
         """Answer what has waited too long."""
-        now = self._controller.now()
+        now, over = self._controller.now(), self._controller.standstills().over
         waiting, self._waiting = self._waiting, []
         for one in waiting:
-            if one.deadline <= now:
+            if over(one.since, one.patience) <= now:
                 one.answer(_guarded(one.late))
             else:
                 self._waiting.append(one)
 
     def deadlines(self) -> list[float]:
         """Return when the open questions must be answered."""
-        return [waiting.deadline for waiting in self._waiting]
+        over = self._controller.standstills().over
+        return [over(waiting.since, waiting.patience) for waiting in self._waiting]
 
     def _ping(self, asked: Asked) -> None:
         asked.answer({"pid": os.getpid(), "city": self._controller.city.name})
@@ -217,8 +219,8 @@ class Requests:
         patience: float,
         late: Late,
     ) -> None:
-        deadline = self._controller.now() + patience
-        self._waiting.append(_Waiting(ready, asked.answer, deadline, late))
+        since = self._controller.now()
+        self._waiting.append(_Waiting(ready, asked.answer, since, patience, late))
         self._controller.look_again()
 
 

@@ -16,7 +16,7 @@ from gascity.core.dead import WANTED
 from gascity.core.decision import lives
 from gascity.core.difference import names_of
 from gascity.core.drift import CHANGED
-from gascity.core.idle import idle_at
+from gascity.core.idle import idle_at, idle_since
 from gascity.core.model import OnDrift, OnIdle
 from gascity.core.moments import moment
 from gascity.core.observed import Unseen
@@ -128,12 +128,10 @@ def _ready(case: Case) -> Cause:
     session, observed = case.view.session, case.scene.observed
     if case.spec is None or case.state is None or session in observed.unread:
         return Cause(said)
-    idle = None
-    if session not in observed.queued:
-        idle = idle_at(case.spec, case.state, case.known, case.shown)
-    if idle is None:
+    facts = (case.spec, case.state, case.known, case.shown)
+    since, idle = idle_since(*facts), idle_at(*facts, observed.stood_still)
+    if session in observed.queued or since is None or idle is None:
         return Cause(said)
-    since = idle - case.spec.idle_timeout
     then = _IDLE[case.spec.on_idle]
     said += f"; it has been idle since {moment(since)}, and {then} at {moment(idle)} if it stays so"
     return Cause(said, "work", idle)

@@ -44,6 +44,7 @@ from gascity.core.observed import (
     SessionState,
     Shown,
 )
+from gascity.core.standstill import NEVER, Standstills
 from gascity.core.views import AgentView, State
 from gascity.screens.reading import Kind
 
@@ -66,11 +67,12 @@ def decide(
     queued: QueuedNudge | None = None,
     unread: bool = False,
     looked_at: float | None = None,
+    stood_still: Standstills = NEVER,
 ) -> Decision:
     """Decide about an agent whose provider answered and whose session nobody is busy with.
 
     `unread` says that its screen has rules and was not read yet, `looked_at` when the look at its
-    provider began.
+    provider began, `stood_still` when nobody could do anything.
     """
     if state is not None and state.meta.get(CITY_ID) != city_id:
         return _foreign(spec, memory)
@@ -79,23 +81,26 @@ def decide(
     memory, noted = _take_note(spec, wish, state, memory, now)
     events = (*freed, *noted)
     alive = state is not None and lives(state)
+    sight = _Sight(
+        shown,
+        queued,
+        unread=unread,
+        looked_at=now if looked_at is None else looked_at,
+        stood_still=stood_still,
+    )
     match wish:
         case _ if state is not None and is_away(state):
             decision = away(spec, wish, state, memory, permit, now)
         case Unwanted():
             decision = stopped(spec, wish, state, memory)
         case Surplus() if alive and state is not None:
-            decision = _surplus(spec, wish, state, memory, now, shown, unread=unread)
+            decision = _surplus(spec, wish, state, memory, now, sight)
         case Surplus():
             down = Unwanted(State.STOPPED, wish.gone or wish.why)
             decision = stopped(spec, down, state, replace(memory, drain_since=None))
         case Wanted() if alive and state is not None:
-            sight = _Sight(
-                shown,
-                queued,
-                unread=unread or (shown is not None and shown.run != state.run),
-                looked_at=now if looked_at is None else looked_at,
-            )
+            if shown is not None and shown.run != state.run:
+                sight = replace(sight, unread=True)
             decision = _living(spec, state, memory, permit, now, sight)
         case Wanted() if memory.waits and state is None:
             decision = tried_again(spec, memory, permit, now)
@@ -172,27 +177,20 @@ def _surplus(
     state: SessionState,
     memory: AgentMemory,
     now: float,
-    shown: Shown | None,
-    *,
-    unread: bool,
+    sight: _Sight,
 ) -> Decision:
-    going = drain(spec, state, memory, wish.why, wish.patience, now)
+    going = drain(spec, state, memory, wish.why, wish.patience, now, sight.stood_still)
     if isinstance(going, Decision):
-        return _meanwhile(going, spec, state, now, shown, unread=unread)
+        return _meanwhile(going, spec, state, now, sight)
     return stopped(spec, Unwanted(State.DRAINING, f"{wish.why}; {going}"), state, memory)
 
 
 def _meanwhile(
-    going: Decision,
-    spec: AgentSpec,
-    state: SessionState,
-    now: float,
-    shown: Shown | None,
-    *,
-    unread: bool,
+    going: Decision, spec: AgentSpec, state: SessionState, now: float, sight: _Sight
 ) -> Decision:
     """An agent that finishes its work is still helped with its dialogs, and a person told."""
-    found, memory = doing(spec, state, shown, None, going.memory, now, unread=unread)
+    shown, slept = sight.shown, sight.stood_still
+    found, memory = doing(spec, state, shown, None, going.memory, now, slept, unread=sight.unread)
     wakes = [time for time in (going.wake_at, found.wake_at) if time is not None]
     return replace(
         going,
@@ -212,6 +210,7 @@ class _Sight:
     queued: QueuedNudge | None
     unread: bool
     looked_at: float
+    stood_still: Standstills
 
 
 def _living(
@@ -231,10 +230,11 @@ def _living(
     memory, told = _drift_noticed(spec, state, memory, now)
     waits: Waits | None = None
     if memory.drift_since is not None:
-        found = replacement(spec, state, memory, permit, sight.shown, now, unread=sight.unread)
+        shown, slept = sight.shown, sight.stood_still
+        found = replacement(spec, state, memory, permit, shown, now, slept, unread=sight.unread)
         if isinstance(found, Decision):
             if found.view.state is State.DRAINING:
-                found = _meanwhile(found, spec, state, now, sight.shown, unread=sight.unread)
+                found = _meanwhile(found, spec, state, now, sight)
             return replace(found, events=(*told, *found.events))
         waits = found
     if memory.drain_since is not None:
@@ -283,7 +283,8 @@ def _at_work(
 ) -> Decision:
     """Decide about an agent that lives and is to go on living: what its screen asks for."""
     shown, queued = sight.shown, sight.queued
-    found, memory = doing(spec, state, shown, queued, memory, now, unread=sight.unread)
+    slept = sight.stood_still
+    found, memory = doing(spec, state, shown, queued, memory, now, slept, unread=sight.unread)
     unready = () if sight.unread else _unready(spec, state, shown)
     troubles = (*found.troubles, *unready)
     memory = _with_excuse(memory, state, shown)
@@ -294,7 +295,7 @@ def _at_work(
     idle = None
     is_free = found.state is State.READY and not found.actions and queued is None
     if is_free and waits is None and not sight.unread:
-        idle = idle_at(spec, state, memory, shown)
+        idle = idle_at(spec, state, memory, shown, slept)
         if idle is not None and idle <= min(now, sight.looked_at):
             return idled(spec, state, memory, now)
         if idle is not None and idle <= now:  # what was seen is older than that: look first

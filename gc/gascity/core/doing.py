@@ -16,6 +16,7 @@ from gascity.core.model import AgentSpec
 from gascity.core.nudges import QueuedNudge
 from gascity.core.observed import SessionState, Shown
 from gascity.core.reports import HOOK, SETTLED
+from gascity.core.standstill import NEVER, Standstills
 from gascity.core.views import State
 from gascity.screens.reading import Kind, Policy, Reading
 
@@ -52,6 +53,7 @@ def doing(
     queued: QueuedNudge | None,
     memory: AgentMemory,
     now: float,
+    stood_still: Standstills = NEVER,
     *,
     unread: bool = False,
 ) -> tuple[Doing, AgentMemory]:
@@ -61,7 +63,7 @@ def doing(
     """
     if shown is not None and shown.run != state.run:
         shown, unread = None, True  # of its former self
-    found = READY if shown is None else _by_screen(spec, state, shown, memory, now)
+    found = READY if shown is None else _by_screen(spec, state, shown, memory, now, stood_still)
     if shown is not None and shown.reading.kind is not Kind.DIALOG:
         memory = replace(memory, dialog_tries=0) if memory.dialog_tries else memory
     if shown is not None and shown.until is not None:
@@ -81,7 +83,12 @@ def doing(
 
 
 def _by_screen(
-    spec: AgentSpec, state: SessionState, shown: Shown, memory: AgentMemory, now: float
+    spec: AgentSpec,
+    state: SessionState,
+    shown: Shown,
+    memory: AgentMemory,
+    now: float,
+    stood_still: Standstills,
 ) -> Doing:
     reading = shown.reading
     match reading.kind:
@@ -90,7 +97,7 @@ def _by_screen(
         case Kind.ERROR:
             return Doing(State.READY, f"its last turn failed: {reading.evidence}")
         case Kind.WORKING:
-            return _working(spec, shown, now)
+            return _working(spec, shown, now, stood_still)
         case Kind.WAITING:
             return _waiting(shown, now)
         case Kind.AUTH:
@@ -101,7 +108,7 @@ def _by_screen(
         case Kind.DIALOG:
             return _dialog(spec, state, reading, memory)
         case None:
-            return _unread(shown, now)
+            return _unread(shown, now, stood_still)
 
 
 def _waiting(shown: Shown, now: float) -> Doing:
@@ -116,11 +123,11 @@ def _waiting(shown: Shown, now: float) -> Doing:
     return Doing(State.WAITING, why, trouble=Trouble.WAITING, about=shown.reading.rule)
 
 
-def _working(spec: AgentSpec, shown: Shown, now: float) -> Doing:
+def _working(spec: AgentSpec, shown: Shown, now: float, stood_still: Standstills) -> Doing:
     """An agent at work draws all the time; one whose screen stands still may have stalled."""
     if spec.stall_timeout <= 0:
         return Doing(State.WORKING)
-    stalled_at = shown.still + spec.stall_timeout
+    stalled_at = stood_still.over(shown.still, spec.stall_timeout)
     if now < stalled_at:
         return Doing(State.WORKING, wake_at=stalled_at)
     why = f"it seems to work, but its screen has not changed for {spec.stall_timeout:g} s"
@@ -153,10 +160,10 @@ def _dialog(spec: AgentSpec, state: SessionState, reading: Reading, memory: Agen
     return Doing(State.BLOCKED, f"{name} is being answered", actions=(dismiss,))
 
 
-def _unread(shown: Shown, now: float) -> Doing:
+def _unread(shown: Shown, now: float, stood_still: Standstills) -> Doing:
     if not shown.reading.is_unknown:
         return READY
-    stuck_at = shown.still + BLOCKED_AFTER
+    stuck_at = stood_still.over(shown.still, BLOCKED_AFTER)
     if now < stuck_at:
         why = "its input box is not on the screen"
         return Doing(State.READY, why, wake_at=stuck_at, blind=True)

@@ -12,6 +12,7 @@ from gascity.core.decision import Decision, view
 from gascity.core.memory import AgentMemory
 from gascity.core.model import AgentSpec
 from gascity.core.observed import DRAIN, DRAINED, SessionState
+from gascity.core.standstill import NEVER, Standstills
 from gascity.core.views import State
 
 
@@ -32,6 +33,7 @@ def drain(
     why: str,
     patience: float,
     now: float,
+    stood_still: Standstills = NEVER,
 ) -> Decision | str:
     """Have a living agent drain; when that is over, return how it ended.
 
@@ -40,7 +42,7 @@ def drain(
     if acknowledged(state):
         return "it has drained"
     since = memory.drain_since if memory.drain_since is not None else now
-    until = since + patience if patience > 0 else None
+    until = stood_still.over(since, patience) if patience > 0 else None
     if until is not None and until <= now:
         return f"it did not drain within {patience:g} s"
     memory = replace(memory, drain_since=since)

@@ -18,6 +18,7 @@ from gascity.core.launch import declared_command
 from gascity.core.memory import AgentMemory
 from gascity.core.model import AgentSpec, OnDrift
 from gascity.core.observed import CONFIG, CONFIG_HASH, SessionState, Shown
+from gascity.core.standstill import NEVER, Standstills
 from gascity.screens.reading import Kind
 
 CHANGED = "its configuration changed"
@@ -70,6 +71,7 @@ def replacement(
     permit: Permit,
     shown: Shown | None,
     now: float,
+    stood_still: Standstills = NEVER,
     *,
     unread: bool = False,
 ) -> Decision | Waits:
@@ -82,14 +84,14 @@ def replacement(
     drains = spec.on_drift is OnDrift.DRAIN and memory.drain_since is not None
     if not (drains and memory.rolling == state.run):
         since = memory.drift_since if memory.drift_since is not None else now
-        until = since + spec.drift_patience
+        until = stood_still.over(since, spec.drift_patience)
         if (busy := _busy(state, shown, unread=unread)) and until > now:
             return Waits(f"{CHANGED}; {busy}, so it waits", until)
         if not permit.rolls:
             return Waits(f"{CHANGED}; others are replaced first")
         memory = replace(memory, rolling=state.run)
     if spec.on_drift is OnDrift.DRAIN:
-        going = drain(spec, state, memory, CHANGED, spec.drain_timeout, now)
+        going = drain(spec, state, memory, CHANGED, spec.drain_timeout, now, stood_still)
         if isinstance(going, Decision):
             return replace(going, view=replace(going.view, drift=True))
         return replaced(spec, state, memory, f"{CHANGED}; {going}")

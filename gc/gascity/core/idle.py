@@ -14,20 +14,33 @@ from gascity.core.decision import Decision, Unwanted, event, replaced, stopped, 
 from gascity.core.memory import AgentMemory
 from gascity.core.model import AgentSpec, OnIdle
 from gascity.core.observed import SessionState, Shown
+from gascity.core.standstill import NEVER, Standstills
 from gascity.core.views import State
 
 
 def idle_at(
-    spec: AgentSpec, state: SessionState, memory: AgentMemory, shown: Shown | None
+    spec: AgentSpec,
+    state: SessionState,
+    memory: AgentMemory,
+    shown: Shown | None,
+    stood_still: Standstills = NEVER,
 ) -> float | None:
     """Return when an agent that stands at its prompt will have been idle for too long."""
+    since = idle_since(spec, state, memory, shown)
+    return None if since is None else stood_still.over(since, spec.idle_timeout)
+
+
+def idle_since(
+    spec: AgentSpec, state: SessionState, memory: AgentMemory, shown: Shown | None
+) -> float | None:
+    """Return since when an agent that stands at its prompt is idle; None where nobody minds."""
     still = shown.still if shown is not None and shown.run == state.run else None
     known = [time for time in (state.last_activity, still) if time is not None]
     if spec.idle_timeout <= 0 or state.attached or not known:
         return None
     told = memory.idled_at if memory.counted != state.run else None
     others = [time for time in (state.created, told) if time is not None]
-    return max([*known, *others]) + spec.idle_timeout
+    return max([*known, *others])
 
 
 def idled(spec: AgentSpec, state: SessionState, memory: AgentMemory, now: float) -> Decision:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from gascity.core.nudges import QueuedNudge
+from gascity.core.standstill import NEVER, Standstills
 from gascity.screens.reading import Reading
 
 # Keys of session metadata that mean something to the controller.
@@ -156,7 +157,7 @@ class Observed:
     whose start may be given up for a stop are `yielding`. `shown` holds what screens were read as,
     `queued` the first message that waits for each session; `unread` are the sessions whose screens
     have rules and were not read yet. `looked_at` is when the look at each provider began: what was
-    seen may be as old as that.
+    seen may be as old as that. `stood_still` is when nobody could do anything.
     """
 
     providers: Mapping[str, Observation] = field(default_factory=dict)
@@ -169,3 +170,4 @@ class Observed:
     queued: Mapping[str, QueuedNudge] = field(default_factory=dict)
     unread: frozenset[str] = frozenset()
     looked_at: Mapping[str, float] = field(default_factory=dict)
+    stood_still: Standstills = NEVER

@@ -104,6 +104,7 @@ def plan(
             wish=wish_of.get(state.name),
             rolls=rolls,
             shown=shown,
+            stood_still=observed.stood_still,
         )
         turns.took(spec, decision)
         decisions.append(decision)
@@ -289,6 +290,7 @@ def _about(
         queued=observed.queued.get(spec.session),
         unread=spec.session in observed.unread,
         looked_at=observed.looked_at.get(spec.provider),
+        stood_still=observed.stood_still,
     )
 
 
@@ -318,7 +320,8 @@ def _typed_at(
         return None
     if is_away(session):
         return view(spec, known, STATES[session.standing], why_of(session), session)
-    found, _ = doing(spec, session, observed.shown.get(spec.session), None, known, now)
+    shown = observed.shown.get(spec.session)
+    found, _ = doing(spec, session, shown, None, known, now, stood_still=observed.stood_still)
     return view(spec, known, found.state, found.reason, session)
 
 

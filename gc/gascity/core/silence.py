@@ -32,12 +32,12 @@ def mind_silence(observed: Observed, memory: Memory, now: float) -> tuple[Memory
         if not isinstance(seen, Unseen):
             continue
         silent[provider] = since = min(memory.silent.get(provider, now), now)
-        if since + PATIENCE <= now:
+        if (over := observed.stood_still.over(since, PATIENCE)) <= now:
             text = f"{provider} has not answered for {PATIENCE:g} s: {seen.reason}"
             key = f"{Trouble.PROVIDER.value}:{provider}"
             troubles.append(Alert(key, "", f"{text}; its agents are left alone"))
         else:
-            waits[provider] = since + PATIENCE
+            waits[provider] = over
     if silent != memory.silent:
         memory = replace(memory, silent=silent)
     found = Silences(tuple(troubles), frozenset(waits), min(waits.values(), default=None))

@@ -27,6 +27,7 @@ from gascity.core.memory import AgentMemory, Memory, present
 from gascity.core.model import AgentSpec, Desired, OnDrift, PoolSpec, declared
 from gascity.core.naming import session_prefix
 from gascity.core.observed import AGENT, CITY_ID, Observed, Seen, SessionState, Shown, Standing
+from gascity.core.standstill import NEVER, Standstills
 from gascity.core.views import State
 from gascity.core.wishes import ENDING
 from gascity.screens.reading import Kind
@@ -88,6 +89,7 @@ def orphan(
     wish: Wish | None = None,
     rolls: bool = True,
     shown: Shown | None = None,
+    stood_still: Standstills = NEVER,
 ) -> Decision:
     """End a session that is no longer declared; a pool's former member drains first.
 
@@ -121,6 +123,7 @@ def orphan(
         _alone(known),
         city_id=desired.city_id,
         now=now,
+        stood_still=stood_still,
     )
     remembered = replace(
         known,

@@ -11,11 +11,12 @@ import errno
 import fcntl
 import os
 import selectors
+import signal
 import socket
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from gascity import jsonrpc, unixsocket
 from gascity.guest.execution import Executor
@@ -46,10 +47,22 @@ class Server:
         self._lock = threading.Lock()
         self._open = 0
         self._woken, self._wake = os.pipe()
+        os.set_blocking(self._wake, False)
 
-    def stop(self, *_: object) -> None:
-        """Have it end; may be called from a signal's handler, and more than once."""
-        os.write(self._wake, b"x")
+    def stop_at(self, numbers: Iterable[signal.Signals]) -> None:
+        """Have it end at these signals; only for the main thread.
+
+        The interpreter's own handler wakes it: one in Python would be called when the main thread
+        comes to it, and that may just have begun to wait for a connection that nobody makes.
+        """
+        signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
+        for number in numbers:
+            signal.signal(number, lambda *_: None)
+
+    def stop(self) -> None:
+        """Have it end; from any thread, and more than once."""
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._wake, b"x")
 
     def serve(self, listeners: Sequence[socket.socket]) -> None:
         """Accept connections on all of these until it is stopped."""

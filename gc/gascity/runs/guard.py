@@ -31,6 +31,7 @@ MARK = "GC_RUN_MARK"
 SHORT = 2.0  # seconds for what an agent left behind
 GIVE_UP = 10.0  # seconds of killing: who survives them cannot be killed by us
 GLANCE = 0.01  # seconds between two looks while killing
+BEAT, LATE = 0.5, 1.5  # as in `awake`, which is too dear
 NEVER = float("inf")
 TYPE_CHECKING = False  # as in `launch`
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Guard:
         self._line = b""
         self._asked: set[tuple[int, str | None]] = set()
         self._kill_at = NEVER
+        self._looked, self._stood_still = time.monotonic(), 0.0
         self._spares = False
         self.code: int | None = None
 
@@ -103,7 +105,7 @@ class Guard:
             self._end(min(self._grace, SHORT))
         if self._kill_at == NEVER:
             return None
-        tops, now = self._tops(), time.monotonic()
+        tops, now = self._tops(), self._now()
         if not tops or now >= self._kill_at + GIVE_UP:
             return tops
         self._to_all(tops, self._ask if now < self._kill_at else _kill)
@@ -112,11 +114,20 @@ class Guard:
     def _patience(self) -> float | None:
         if self._kill_at == NEVER:
             return None
-        return 1000 * max(self._kill_at - time.monotonic(), GLANCE)
+        return 1000 * max(min(self._kill_at - self._now(), BEAT), GLANCE)
 
     def _end(self, grace: float) -> None:
         """Begin to end what is below: the least patient decides when to kill."""
-        self._kill_at = min(self._kill_at, time.monotonic() + grace)
+        self._kill_at = min(self._kill_at, self._now() + grace)
+
+    def _now(self) -> float:
+        """Return the time without standstills of the machine: who stands still cannot end."""
+        now = time.monotonic()
+        late = now - self._looked - BEAT
+        if late > LATE:
+            self._stood_still += late
+        self._looked = now
+        return now - self._stood_still
 
     def _listen(self) -> bool:
         """Do what the runner says; False when there is no runner any more."""

@@ -12,6 +12,7 @@ import signal
 import time
 from collections.abc import Mapping
 
+from gascity import awake
 from gascity.core.observed import ProcessId
 from gascity.session import kin, pids
 
@@ -28,11 +29,11 @@ def end_marked(mark: str, *, grace: float = GRACE, patience: float = PATIENCE) -
     programs fork while they end. This process itself is never among them.
     """
     asked: set[ProcessId] = set()
-    kill_at = time.monotonic() + grace
+    kill_at = awake.seconds() + grace  # who stands still with the machine cannot end
     clean = 0
     while True:
         living = marked(mark)
-        now = time.monotonic()
+        now = awake.seconds()
         clean = 0 if living else clean + 1
         if clean == _LOOKS or now >= kill_at + patience:
             return [process.pid for process in living]
@@ -41,11 +42,11 @@ def end_marked(mark: str, *, grace: float = GRACE, patience: float = PATIENCE) -
         elif now < kill_at:
             kin.ask(process for process in living if process not in asked)
             asked.update(living)
-            kin.await_end(living, kill_at)
+            kin.await_end(living, time.monotonic() + kill_at - now)
         else:
             for process in living:
                 pids.send(process.pid, process.started, signal.SIGKILL)
-            kin.await_end(living, now + kin.GLANCE)
+            kin.await_end(living, time.monotonic() + kin.GLANCE)
 
 
 def marked(mark: str) -> list[ProcessId]:

@@ -1,7 +1,8 @@
 """The limits of a run: how long it may take, and how long it may say nothing.
 
 A run that has no limit is not looked at at all. One that may not be silent is looked at a few times
-in its span: whether one of the files that it writes has grown.
+in its span: whether one of the files that it writes has grown. A machine that stands still silences
+everybody, so that does not count as silence.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from gascity import awake
 from gascity.config.durations import format_duration
 from gascity.runs.context import Cancel
 
 LOOKS = 8  # at the files, within the time a run may be silent
 MOST_OFTEN, LEAST_OFTEN = 0.05, 5.0  # seconds between two of them
+SILENT = "it said nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +63,17 @@ class Watchdog:
             self._thread.join()
 
     def _watch(self) -> None:
-        begun = heard = time.monotonic()
+        begun, heard = time.monotonic(), awake.seconds()
         size = self._size()
         while not self._over.is_set():
-            now = time.monotonic()
             if self._size() != size:
-                size, heard = self._size(), now
+                size, heard = self._size(), awake.seconds()
+            taken, silent = time.monotonic() - begun, awake.seconds() - heard
             rests = [
-                (limit - (now - since), limit, said)
-                for limit, since, said in (
-                    (self._limits.wall, begun, "timed out after {}"),
-                    (self._limits.idle, heard, "timed out: it said nothing for {}"),
+                (limit - spent, limit, said)
+                for limit, spent, said in (
+                    (self._limits.wall, taken, "timed out after {}"),
+                    (self._limits.idle, silent, f"timed out: {SILENT} for {{}}"),
                 )
                 if limit is not None
             ]

@@ -15,6 +15,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterator
 
+from gascity import awake
 from gascity.errors import ProviderUnavailable
 from gascity.screens.box import Found, find_box
 from gascity.screens.classify import classify, has_ended
@@ -58,20 +59,22 @@ def deliver_to_box(
     """Hand a message over through the input box that `rules` describe.
 
     `hold` is the session's lock, taken with a time limit. It is not held while an agent that cannot
-    take the message now is waited for.
+    take the message now is waited for. `deadline` is monotonic, and as much later as the machine
+    stands still meanwhile: words that were pasted by then would stay in the box, unsent.
     """
+    deadline += awake.seconds() - time.monotonic()
     delivery = _Delivery(terminal, rules, spoken(text, rules.talk, raw=raw), deadline)
     if why := delivery.unspeakable():
         return delivery.refused(why)
     while True:
         try:
-            with hold(max(deadline - time.monotonic() - NEEDED, 0.0)):
-                if deadline - time.monotonic() < NEEDED:
+            with hold(max(deadline - awake.seconds() - NEEDED, 0.0)):
+                if deadline - awake.seconds() < NEEDED:
                     return delivery.refused("there was no time left to prove it")
                 receipt = delivery.attempt()
         except SessionBusy as problem:
             return delivery.refused(problem.message)
-        over = time.monotonic() + AGAIN + NEEDED >= deadline
+        over = awake.seconds() + AGAIN + NEEDED >= deadline
         if receipt.delivery is not Delivery.REFUSED or not wait or over:
             return receipt
         time.sleep(AGAIN)  # nothing tells when an agent becomes free
@@ -164,14 +167,14 @@ class _Delivery:
 
     def _not_in_the_box(self) -> str:
         """Wait until the words, and nothing else, stand still in the box; say what is wrong."""
-        began = time.monotonic()
+        began = awake.seconds()
         until = began + SHOWN + len(self._words) / SLOWEST
         until = min(until, self._deadline - NEEDED / 2)
         still_since, shown, woken = began, "", False
         covered_since: float | None = None
         while True:
             screen = self._look()
-            now = time.monotonic()
+            now = awake.seconds()
             if has_ended(screen):
                 return "its program ended while it was typed"
             found = find_box(screen, self._rules.box)
@@ -224,12 +227,12 @@ class _Delivery:
     def _submit(self) -> Receipt:
         evidence = ""
         attempts = 0
-        while attempts < MOST_ENTERS and time.monotonic() < self._deadline:
+        while attempts < MOST_ENTERS and awake.seconds() < self._deadline:
             talk = self._rules.talk
             keys = talk.queue if self._works and talk.queue else talk.submit
             self._terminal.press(keys, timeout=self._left(_CALL))
             attempts += 1
-            until = min(time.monotonic() + PROOF, self._deadline)
+            until = min(awake.seconds() + PROOF, self._deadline)
             evidence, proven = self._proof(until)
             if proven:
                 return Receipt(Delivery.SUBMITTED, evidence, self._words, attempts)
@@ -243,7 +246,7 @@ class _Delivery:
         empty_since: float | None = None
         while True:
             screen = self._look()
-            now = time.monotonic()
+            now = awake.seconds()
             if has_ended(screen):
                 return "its program ended when it was submitted", False
             found = find_box(screen, self._rules.box)
@@ -296,10 +299,11 @@ class _Delivery:
         return sum(beginning in _squash(row) for row in rows)
 
     def _look(self) -> Screen:
-        return self._terminal.look(timeout=self._left(_CALL))
+        look = self._terminal.look
+        return awake.again(lambda: look(timeout=self._left(_CALL)), ProviderUnavailable)
 
     def _left(self, most: float) -> float:
-        return max(min(most, self._deadline - time.monotonic()), 0.2)
+        return max(min(most, self._deadline - awake.seconds()), 0.2)
 
 
 _UNSENT = "the words stand in its input box, unsent"

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from gascity import awake
 from gascity.core.observed import ProcessId
 from gascity.session import pids
 from gascity.session.marks import MARK
@@ -61,8 +62,11 @@ def end(kin: Mapping[str, Kin], *, kill_at: float, deadline: float) -> dict[str,
     """End all processes of the sessions; return, of those that have survivors, their pids.
 
     Asks each process once, waits until `kill_at` (monotonic), then kills, and looks again until
-    nothing is left: programs fork while they end. Returns the moment all is gone.
+    nothing is left: programs fork while they end. Returns the moment all is gone. Both moments are
+    as much later as the machine stands still meanwhile: who cannot do anything cannot end.
     """
+    passed = awake.seconds() - time.monotonic()
+    kill_at, deadline = kill_at + passed, deadline + passed
     left = dict(kin)
     asked: set[ProcessId] = set()
     while True:
@@ -74,7 +78,7 @@ def end(kin: Mapping[str, Kin], *, kill_at: float, deadline: float) -> dict[str,
             living = _members(left, pids.table.snapshot(rows), known=rows)
         left = {name: one for name, one in left.items() if living[name]}
         everyone = [process for processes in living.values() for process in processes]
-        now = time.monotonic()
+        now = awake.seconds()
         if not left:
             return {}
         if now >= deadline:
@@ -82,11 +86,11 @@ def end(kin: Mapping[str, Kin], *, kill_at: float, deadline: float) -> dict[str,
         if now < kill_at:
             ask(process for process in everyone if process not in asked)
             asked.update(everyone)
-            await_end(everyone, min(kill_at, deadline))
+            await_end(everyone, time.monotonic() + min(kill_at, deadline) - now)
         else:
             for process in everyone:
                 pids.send(process.pid, process.started, signal.SIGKILL)
-            await_end(everyone, min(now + GLANCE, deadline))
+            await_end(everyone, time.monotonic() + min(GLANCE, deadline - now))
 
 
 class _Table:

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 
+from gascity import awake
 from gascity.session import overlay
 from gascity.session.startup import Ran
 
@@ -62,11 +63,8 @@ def run_shell(command: str, work_dir: str, env: Mapping[str, str], *, timeout: f
             stderr=subprocess.STDOUT,
             start_new_session=True,
         ) as process:
-            status: int | None
             try:
-                status = process.wait(timeout)
-            except subprocess.TimeoutExpired:
-                status = None
+                status = awake.status_of(process, timeout=timeout)
             finally:
                 if process.poll() is None:
                     with contextlib.suppress(ProcessLookupError):

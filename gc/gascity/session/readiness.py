@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from enum import Enum
 
+from gascity import awake
 from gascity.screens.classify import classify
 from gascity.screens.reading import Kind, Policy, Reading
 from gascity.screens.rules import Rule, Rules
@@ -47,7 +48,7 @@ class ScreenReadiness:
         rules: Rules,
         policies: Mapping[str, Policy],
         hold: Hold,
-        now: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = awake.seconds,
     ) -> None:
         self._terminal = terminal
         self._rules = rules

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from gascity import awake
 from gascity.core.model import SessionConfig
 from gascity.core.observed import NUDGED, READY, Exited, Life
 from gascity.errors import ProviderError, SessionNotFound, StartFailed
@@ -75,14 +76,15 @@ def bring_up(
     target: Target,
     *,
     timeout: float,
-    now: Callable[[], float] = time.monotonic,
+    now: Callable[[], float] = awake.seconds,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     """Start a session and return when it is ready.
 
     Raises StartFailed, with the last output, when a command fails, a file cannot be placed, or
     the program ends before it is ready; nothing is left running then. A program that lives but
-    never shows its prompt counts as started, with `GC_READY` = "timeout".
+    never shows its prompt counts as started, with `GC_READY` = "timeout". Time in which the whole
+    machine stood still is not counted.
     """
     _Start(name, config, target, now() + timeout, now, sleep).run()
 

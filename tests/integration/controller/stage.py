@@ -44,7 +44,7 @@ class Running:
     def ask(self, method: str, **params: object) -> Any:  # noqa: ANN401  a JSON value
         answers: list[object] = []
         self.controller.post(Asked(method, params, answers.append))
-        eventually(lambda: answers, within=20)
+        eventually(lambda: answers)
         if isinstance(answers[0], GascityError):
             raise answers[0]
         return answers[0]

@@ -304,7 +304,7 @@ def test_what_nobody_took_is_not_told_and_comes_when_a_way_works_again(
         lines = told.read_text().splitlines() if told.exists() else []
         return [json.loads(line)["key"] for line in lines if '"raised"' in line]
 
-    eventually(lambda: {"auth:s", "files"} <= set(heard()), within=20)
+    eventually(lambda: {"auth:s", "files"} <= set(heard()))
     assert len(heard()) == len(set(heard()))
     eventually(lambda: story.written() and all(one["told"] for one in story.alarms.document()))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,24 @@ def test_a_whole_number_of_a_check_that_ends_well_counts(
 
 def test_a_check_that_hangs_is_given_up(tmp_path: Path) -> None:
     assert ask(pool(tmp_path, "sleep 1000 & echo 2; wait"), {}, timeout=0.2)[0] is None
+
+
+# The check stops who waits for it: neither of them can do anything for longer than it may take.
+STANDS_STILL = """
+import sys
+from gascity.controller.demand import ask
+from gascity.core.model import PoolSpec
+check = "sleep 0.2; kill -STOP $PPID; sleep 6; kill -CONT $PPID; sleep 0.3; echo 2"
+print(ask(PoolSpec("crew", 0, 3, (), check=check, work_dir=sys.argv[1]), {}, timeout=4.0))
+"""
+
+
+def test_a_check_that_stood_still_with_the_machine_may_still_answer(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", STANDS_STILL, str(tmp_path)]
+
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+
+    assert done.stdout == "(2, '')\n"
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EMFILE])

@@ -88,7 +88,7 @@ class City:
         return now.get(name) == state
 
     def until(self, name: str, state: State) -> None:
-        eventually(lambda: self.is_in(name, state), within=20)
+        eventually(lambda: self.is_in(name, state))
 
     def open(self) -> set[str]:
         return {alert["key"] for alert in self.running.ask("status")["alerts"]}
@@ -331,9 +331,9 @@ def test_each_is_told_once_and_when_it_is_over_by_every_way(
 
     assert city.open() == set()
     wanted = {key: ["raised", "resolved"] for key in keys}
-    eventually(lambda: city.told_by_command() == wanted, within=20)
-    eventually(lambda: posted(city) == wanted, within=20)
-    eventually(lambda: len(target) == 2 * len(keys), within=20)
+    eventually(lambda: city.told_by_command() == wanted)
+    eventually(lambda: posted(city) == wanted)
+    eventually(lambda: len(target) == 2 * len(keys))
     assert {key.partition(":")[0] for key in keys} >= {kind.value for kind in Trouble}
     assert city.states >= {str(state) for state in State} - NEVER_IDLE
 

@@ -50,7 +50,7 @@ def journalled(path: Path) -> set[str]:
 def test_it_happens_and_is_kept(kind: EventType, bench: Bench) -> None:
     SCENARIOS[kind](bench)
 
-    eventually(lambda: kind in journalled(bench.folder / "city.db"), within=20)
+    eventually(lambda: kind in journalled(bench.folder / "city.db"))
 
 
 @pytest.mark.parametrize("kind", sorted(FROM_FILES))
@@ -62,7 +62,7 @@ def test_a_city_file_that_changes_is_kept_as_an_event(kind: EventType, tmp_path:
         change = "nonsense" if kind is EventType.CITY_REJECTED else entry("b")
         town.write(entry("a"), change)
 
-        eventually(lambda: kind in journalled(town.root / ".gc/city.db"), within=20)
+        eventually(lambda: kind in journalled(town.root / ".gc/city.db"))
     finally:
         town.end()
 
@@ -224,7 +224,7 @@ def an_idle_agent(bench: Bench) -> Running:
 def a_mass_death(bench: Bench) -> Running:
     names = [f"a{n}" for n in range(4)]
     running = bench.run(*(agent(name) for name in names))
-    eventually(up(running, *names), within=20)
+    eventually(up(running, *names))
     with bench.world.changed:
         for name in names:
             bench.world.crash(f"gc-c-{name}", signal=9)
@@ -237,7 +237,7 @@ def an_outage(bench: Bench) -> Running:
     eventually(up(running, "a"))
     bench.world.unreachable = "a cable is out"
     bench.world.wake()
-    eventually(lambda: running.told(EventType.PROVIDER_LOST), within=20)
+    eventually(lambda: running.told(EventType.PROVIDER_LOST))
     bench.world.unreachable = ""
     bench.world.wake()
     return running
@@ -250,7 +250,7 @@ def a_journal_that_is_held(bench: Bench) -> Running:
     other = sqlite3.connect(bench.folder / "city.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     bench.world.crash("gc-c-a", code=1)
-    eventually(lambda: running.told(EventType.JOURNAL_LOST), within=20)
+    eventually(lambda: running.told(EventType.JOURNAL_LOST))
     other.execute("ROLLBACK")
     other.close()
     return running

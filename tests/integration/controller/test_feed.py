@@ -220,7 +220,7 @@ def test_a_follower_that_dies_leaves_nothing_behind(office: Office) -> None:
     for _ in range(20):
         office.follow(agents=["nobody"]).close()
 
-    eventually(lambda: followers() <= before and not office.feed._bells, within=20)
+    eventually(lambda: followers() <= before and not office.feed._bells)
     office.write(1)
     assert not office.feed._bells
 

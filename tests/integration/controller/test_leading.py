@@ -146,9 +146,9 @@ def place(tmp_path: Path) -> Iterator[Place]:
 def test_one_who_stands_by_touches_nothing_and_ends_when_told_to(place: Place) -> None:
     place.be_free()
     rival = place.rival()
-    eventually(rival.leads, within=10)
+    eventually(rival.leads)
     process = place.start()
-    eventually(lambda: place.said == "standing by: rival leads\n", within=20)
+    eventually(lambda: place.said == "standing by: rival leads\n")
 
     assert not place.state.exists()
     process.send_signal(signal.SIGTERM)
@@ -189,8 +189,8 @@ def test_everything_can_be_looked_at_beside_one_who_stands_by(place: Place) -> N
 def test_a_leader_acts_and_gives_the_lead_back_when_it_ends(place: Place) -> None:
     place.be_free()
     process = place.start()
-    eventually(place.agents, within=20)
-    eventually(lambda: place.happened("session.started"), within=20)
+    eventually(place.agents)
+    eventually(lambda: place.happened("session.started"))
     assert place.happened("controller.leading") == ["as pod, because nobody led"]
     assert "took the lead: as pod, because nobody led" in place.said
     rival = place.rival()
@@ -198,7 +198,7 @@ def test_a_leader_acts_and_gives_the_lead_back_when_it_ends(place: Place) -> Non
     process.send_signal(signal.SIGTERM)
 
     assert process.wait(20) == 0
-    eventually(rival.leads, within=5)
+    eventually(rival.leads)
     assert len(place.agents()) == 1
 
 
@@ -208,8 +208,8 @@ def test_one_who_is_told_to_end_when_it_just_began_to_lead_gives_the_lead_back(
     place.be_free()
     place.shelf.shut.touch()
     process = place.start()
-    eventually(lambda: place.shelf.holder.startswith("pod_"), within=20)
-    eventually((place.state / "controller.lock").exists, within=20)
+    eventually(lambda: place.shelf.holder.startswith("pod_"))
+    eventually((place.state / "controller.lock").exists)
 
     process.send_signal(signal.SIGTERM)
     place.shelf.shut.unlink()
@@ -222,31 +222,31 @@ def test_one_who_is_told_to_end_when_it_just_began_to_lead_gives_the_lead_back(
 def test_the_first_controller_ever_waits_and_then_leads(place: Place) -> None:
     place.start()
 
-    eventually(lambda: "standing by: nobody leads yet\n" in place.said, within=20)
-    eventually(place.agents, within=30)
+    eventually(lambda: "standing by: nobody leads yet\n" in place.said)
+    eventually(place.agents)
 
 
 def test_settings_of_sessions_may_change_while_one_stands_by(place: Place) -> None:
     place.be_free()
     rival = place.rival()
-    eventually(rival.leads, within=10)
+    eventually(rival.leads)
     process = place.start()
-    eventually(lambda: place.said, within=20)
+    eventually(lambda: place.said)
     settings = '[session.leased]\nparallel = 3\nlook = "other"\n[daemon]'
     (place.folder / "city.toml").write_text(CITY.replace("[daemon]", settings))
 
     rival.resign(give_back=True)
 
-    eventually(place.agents, within=20)
+    eventually(place.agents)
     assert process.poll() is None
 
 
 def test_one_who_stood_by_for_another_lease_does_not_lead(place: Place) -> None:
     place.be_free()
     rival = place.rival()
-    eventually(rival.leads, within=10)
+    eventually(rival.leads)
     process = place.start()
-    eventually(lambda: place.said, within=20)
+    eventually(lambda: place.said)
     settings = '[session.leased]\nwhere = "elsewhere"\n[daemon]'
     (place.folder / "city.toml").write_text(CITY.replace("[daemon]", settings))
 
@@ -261,7 +261,7 @@ def test_one_who_stood_by_for_another_lease_does_not_lead(place: Place) -> None:
 def test_a_leader_that_slept_does_not_act_when_it_wakes(place: Place) -> None:
     place.be_free()
     process = place.start()
-    eventually(lambda: place.happened("session.started"), within=20)
+    eventually(lambda: place.happened("session.started"))
     process.send_signal(signal.SIGSTOP)
     rival = place.rival()
     eventually(rival.leads, within=DURATION + 5)
@@ -283,8 +283,8 @@ def test_a_leader_that_slept_does_not_act_when_it_wakes(place: Place) -> None:
 def test_a_leader_that_cannot_renew_ends_and_leaves_the_agents_alone(place: Place) -> None:
     place.be_free()
     process = place.start()
-    eventually(place.agents, within=20)
-    eventually(lambda: place.happened("session.started"), within=20)
+    eventually(place.agents)
+    eventually(lambda: place.happened("session.started"))
     before = place.agents()
 
     place.shelf.silence.touch()

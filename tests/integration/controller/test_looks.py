@@ -10,7 +10,8 @@ from tests.integration.controller.stage import CITY, Bench, agent, up
 
 from gascity.controller.looks import Looks
 from gascity.controller.messages import Looked, Message
-from gascity.core.model import StartupHints
+from gascity.controller.observe import look
+from gascity.core.model import SessionConfig, StartupHints
 from gascity.core.observed import (
     CITY_ID,
     Alive,
@@ -23,6 +24,7 @@ from gascity.core.observed import (
 )
 from gascity.testing.eventually import eventually
 from gascity.testing.fake import FakeProvider, FakeWorld
+from gascity.testing.standstill import stood_still
 
 
 def state(name: str, pid: int, *, ended: bool = False) -> SessionState:
@@ -151,11 +153,11 @@ def test_an_end_on_another_machine_is_that_of_one_incarnation(told: str, lives_o
 class Telling(FakeProvider):
     """Tells of ends, and can be made blind for everything else."""
 
-    blind = threading.Event()
+    sees = threading.Event()
+    sees.set()
 
     def observe(self, *, timeout: float) -> Mapping[str, SessionState]:
-        if self.blind.is_set():
-            threading.Event().wait(timeout)
+        self.sees.wait()
         return super().observe(timeout=timeout)
 
 
@@ -166,13 +168,25 @@ def test_an_end_that_is_told_is_healed_though_no_look_comes_back(bench: Bench) -
     provider = running.controller.providers["fake"]
     before = provider.observe(timeout=5)["gc-c-mayor"]
     bench.world.sessions["gc-c-mayor"].life = Exited(signal=9)
-    Telling.blind.set()
+    Telling.sees.clear()
     try:
         told = SessionState("gc-c-mayor", Exited(signal=9), before.process, meta=before.meta)
         message = Looked("fake", Seen({"gc-c-mayor": told}), told_at=1e12, whole=False)
         running.controller.post(message)
 
-        eventually(lambda: bench.world.starts.count("gc-c-mayor") == 2, within=4)
+        eventually(lambda: bench.world.starts.count("gc-c-mayor") == 2)
     finally:
-        Telling.blind.clear()
+        Telling.sees.set()
     assert bench.world.starts.count("gc-c-smith") == 1
+
+
+def test_a_launcher_that_the_machine_stood_still_in_is_still_young() -> None:
+    provider = FakeWorld().provider()
+    provider.start("gc-c-a", SessionConfig("npx claude", "/", {}), timeout=5.0)
+    named = agent("a", hints=StartupHints(process_names=("claude",)))
+
+    with stood_still(1000.0):
+        seen = look(provider, [named])
+
+    assert isinstance(seen, Seen)
+    assert seen.sessions["gc-c-a"].agent_alive

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from tests.integration.controller.stage import CITY, Bench, agent, up
 
+from gascity.controller.clock import Clock
 from gascity.controller.messages import Asked
 from gascity.core.actions import Event, EventType
 from gascity.core.model import (
@@ -18,10 +21,12 @@ from gascity.core.model import (
     StartupHints,
 )
 from gascity.core.observed import CITY_ID, CONFIG_HASH, RUN, STARTING, SessionState
+from gascity.core.standstill import Standstills
 from gascity.errors import GascityError, ProviderUnavailable, StopTimedOut
 from gascity.journal.store import Journal
 from gascity.testing.eventually import eventually
 from gascity.testing.fake import FakeProvider
+from gascity.testing.standstill import stood_still
 
 
 def test_a_city_comes_up_and_a_crash_is_healed(bench: Bench) -> None:
@@ -76,6 +81,71 @@ def test_an_outage_starts_nothing(bench: Bench) -> None:
     assert bench.world.starts == ["gc-c-mayor"]
     assert len(running.told(EventType.PROVIDER_LOST)) == 1
     assert len(running.told(EventType.PROVIDER_BACK)) == 1
+
+
+class Sleepy(Clock):
+    """The clock of a machine that sleeps at a word."""
+
+    slept = Standstills()
+
+    def sleep(self, seconds: float) -> None:
+        began = self.now()
+        self.slept = Standstills(((began, began + seconds),))
+        self._offset += seconds
+
+    def standstills(self) -> Standstills:
+        return self.slept
+
+
+def test_a_machine_that_slept_makes_nobody_idle(bench: Bench) -> None:
+    bench.clock = clock = Sleepy()
+    running = bench.run(agent("mayor", idle_timeout=600.0))
+    eventually(up(running, "mayor"))
+
+    clock.sleep(3600.0)
+    bench.world.wake()
+
+    assert running.states() == {"mayor": "ready"}
+    assert bench.world.starts == ["gc-c-mayor"]
+    assert running.told(EventType.AGENT_IDLE) == []
+
+
+def test_a_start_that_the_machine_stood_still_in_goes_on(bench: Bench) -> None:
+    release = threading.Event()
+    bench.world.slow = {"gc-c-slow": release}
+    running = bench.run(agent("slow"))
+    eventually(lambda: "gc-c-slow" in bench.world.sessions)
+
+    with stood_still(1000.0):
+        bench.world.wake()
+        running.ask("status")
+        running.ask("status")
+        release.set()
+
+        eventually(up(running, "slow"))
+        assert bench.world.starts == ["gc-c-slow"]
+        assert running.told(EventType.START_FAILED) == []
+
+
+def test_a_question_that_the_machine_stood_still_over_is_answered_when_it_can_be(
+    bench: Bench,
+) -> None:
+    running = bench.run(agent("mayor"))
+    eventually(up(running, "mayor"))
+    release = threading.Event()
+    bench.world.slow = {"gc-c-mayor": release}
+    answers: list[object] = []
+    running.controller.post(Asked("restart", {"agents": ["mayor"]}, answers.append))
+    eventually(lambda: len(bench.world.starts) == 2)
+
+    with stood_still(1000.0):
+        bench.world.wake()
+        running.ask("status")
+        running.ask("status")
+        release.set()
+
+        eventually(lambda: answers)
+        assert answers == [{"restarted": ["mayor"]}]
 
 
 def test_a_slow_start_delays_nobody(bench: Bench) -> None:
@@ -248,7 +318,7 @@ def test_a_city_that_could_not_be_stopped_in_time_is_not_started_again(bench: Be
     assert bench.world.starts.count("gc-c-smith") == 1
     assert len(running.told(EventType.STOP_FAILED)) <= 4
     bench.world.stuck = set()
-    eventually(lambda: running.controller.leaving, within=10)
+    eventually(lambda: running.controller.leaving)
     assert bench.world.sessions == {}
 
 
@@ -269,6 +339,38 @@ class SlowToLook(FakeProvider):
         seen = super().observe(timeout=timeout)
         threading.Event().wait(0.2)
         return seen
+
+
+class StandsStill(FakeProvider):
+    """Does not answer before it is let to; one that had no time left says so."""
+
+    held: ClassVar[list[threading.Event]] = []
+
+    def observe(self, *, timeout: float) -> Mapping[str, SessionState]:
+        deadline = time.monotonic() + timeout
+        for one in self.held:
+            one.wait()
+        if time.monotonic() >= deadline:
+            raise ProviderUnavailable("it did not answer in time")
+        return super().observe(timeout=timeout)
+
+
+def test_a_provider_that_stood_still_with_the_machine_was_never_lost(bench: Bench) -> None:
+    bench.make, release = StandsStill, threading.Event()
+    running = bench.run(agent("mayor"))
+    eventually(up(running, "mayor"))
+    StandsStill.held = [release]
+    bench.world.wake()
+    running.ask("status")  # it waits for a look in vain: one is under way
+
+    with stood_still(1000.0):
+        bench.world.wake()
+        running.ask("status")
+        StandsStill.held = []
+        release.set()
+
+        eventually(up(running, "mayor"))
+        assert running.told(EventType.PROVIDER_LOST) == []
 
 
 def test_a_look_that_is_older_than_a_start_ends_nothing_too_early(bench: Bench) -> None:
@@ -299,7 +401,7 @@ def test_a_provider_that_cannot_start_anything_is_not_the_fault_of_the_agent(ben
 
     bench.world.failing.clear()
 
-    eventually(up(running, "mayor"), within=15)
+    eventually(up(running, "mayor"))
     assert running.controller.memory.of("gc-c-mayor").failures == ()
 
 

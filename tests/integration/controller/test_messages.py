@@ -71,7 +71,7 @@ def test_messages_are_delivered_in_their_order_each_once(demo: Bench) -> None:
         session.shown = [*PROMPT]  # the fake shows what it is told, as an agent at work does
         return len(session.received) == 5
 
-    eventually(shown_again, within=20)
+    eventually(shown_again)
     assert session.received == [f"message {number}" for number in range(5)]
 
 

@@ -346,13 +346,13 @@ def test_messages_that_wait_do_not_hold_up_the_supervision(demo: Bench) -> None:
     answers: list[object] = []
     for _ in range(MOST + 20):
         running.controller.post(Asked("nudge", {"agents": ["a"], "text": "hello"}, answers.append))
-    eventually(lambda: threading.active_count() > MOST, within=30)
+    eventually(lambda: threading.active_count() > MOST)
 
     demo.world.crash("gc-c-a", code=1)
 
-    eventually(lambda: len(running.told(EventType.SESSION_STARTED)) == 2, within=30)
+    eventually(lambda: len(running.told(EventType.SESSION_STARTED)) == 2)
     _Patient.go_on.set()
-    eventually(lambda: len(answers) == MOST + 20, within=30)
+    eventually(lambda: len(answers) == MOST + 20)
 
 
 class _Faint(FakeProvider):

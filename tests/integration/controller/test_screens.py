@@ -82,7 +82,7 @@ def test_a_dialog_is_answered_by_its_label_whenever_it_comes(demo: Bench) -> Non
 
     session.shown = dialog(1)
 
-    eventually(lambda: session.received == ["chose Yes"], within=20)
+    eventually(lambda: session.received == ["chose Yes"])
     eventually(lambda: running.told(EventType.DIALOG_ANSWERED))
     (event,) = running.told(EventType.DIALOG_ANSWERED)
     assert event.message == 'trust was answered with "Yes, I trust this folder"'
@@ -117,7 +117,7 @@ def test_nothing_is_pressed_while_a_person_is_attached(demo: Bench) -> None:
     assert session.keys == []
     session.attached = 0
     demo.world.wake()
-    eventually(lambda: session.received == ["chose Yes"], within=20)
+    eventually(lambda: session.received == ["chose Yes"])
 
 
 def test_a_dialog_that_does_not_go_away_is_given_up_and_told(demo: Bench) -> None:

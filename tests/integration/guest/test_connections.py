@@ -273,7 +273,7 @@ def test_a_daemon_that_has_no_descriptor_left_goes_on_when_it_has(tmp_path: Path
             for sock in crowd:
                 sock.close()
 
-            eventually(lambda: b"pong" in said(path), within=30)
+            eventually(lambda: b"pong" in said(path))
         finally:
             process.terminate()
         assert process.wait(30) == 0

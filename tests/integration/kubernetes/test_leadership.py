@@ -138,7 +138,7 @@ def test_a_leader_killed_in_the_middle_of_starts_leaves_nothing_half_done(realm:
     births = Births(realm)
     process = realm.process(first)
     kill_agents(realm, *AGENTS)
-    eventually(lambda: births.agents, within=30)
+    eventually(lambda: births.agents)
 
     process.kill()
 

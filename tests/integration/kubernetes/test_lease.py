@@ -49,7 +49,7 @@ def test_a_lease_that_is_free_is_taken_at_once(shelf: Shelf, claim: Make) -> Non
     shelf.put(free(labels={"of": "somebody"}))
     leadership, told = claim("me_1")
 
-    eventually(leadership.leads, within=5)
+    eventually(leadership.leads)
 
     eventually(lambda: told == [Leads("me", "nobody led")])
     spec = shelf.lease["spec"]
@@ -63,10 +63,10 @@ def test_a_lease_that_is_free_is_taken_at_once(shelf: Shelf, claim: Make) -> Non
 def test_a_leader_renews_and_stays_the_same(shelf: Shelf, claim: Make) -> None:
     shelf.put(free())
     leadership, told = claim("me_1")
-    eventually(leadership.leads, within=5)
+    eventually(leadership.leads)
     first = shelf.lease
 
-    eventually(lambda: shelf.lease["metadata"] != first["metadata"], within=5)
+    eventually(lambda: shelf.lease["metadata"] != first["metadata"])
 
     assert shelf.lease["spec"] | {"renewTime": ""} == first["spec"] | {"renewTime": ""}
     assert len(told) == 1
@@ -75,7 +75,7 @@ def test_a_leader_renews_and_stays_the_same(shelf: Shelf, claim: Make) -> None:
 def test_the_first_one_makes_the_lease_and_waits(shelf: Shelf, claim: Make) -> None:
     leadership, told = claim("me_1")
 
-    eventually(lambda: told, within=5)
+    eventually(lambda: told)
 
     assert told == [StandsBy("")]
     assert str(told[0]) == "nobody leads yet"
@@ -86,21 +86,21 @@ def test_the_first_one_makes_the_lease_and_waits(shelf: Shelf, claim: Make) -> N
 def test_who_resigns_in_good_order_is_followed_at_once(shelf: Shelf, claim: Make) -> None:
     shelf.put(free())
     first, _ = claim("first_1")
-    eventually(first.leads, within=5)
+    eventually(first.leads)
     second, told = claim("second_2")
-    eventually(lambda: told == [StandsBy("first")], within=5)
+    eventually(lambda: told == [StandsBy("first")])
 
     first.resign(give_back=True)
 
     assert not first.leads()
-    eventually(second.leads, within=5)
+    eventually(second.leads)
     assert shelf.lease["spec"]["leaseTransitions"] == 6
 
 
 def test_who_does_not_give_it_back_keeps_the_others_waiting(shelf: Shelf, claim: Make) -> None:
     shelf.put(free())
     leadership, _ = claim("me_1")
-    eventually(leadership.leads, within=5)
+    eventually(leadership.leads)
 
     leadership.resign(give_back=False)
 
@@ -111,11 +111,11 @@ def test_who_does_not_give_it_back_keeps_the_others_waiting(shelf: Shelf, claim:
 def test_silence_ends_the_lead_in_time(shelf: Shelf, claim: Make) -> None:
     shelf.put(free())
     leadership, told = claim("me_1")
-    eventually(leadership.leads, within=5)
+    eventually(leadership.leads)
 
     shelf.silence.touch()
 
-    eventually(lambda: not leadership.leads(), within=10)
+    eventually(lambda: not leadership.leads())
     eventually(lambda: len(told) == 2)
     assert told[1] == Lost("its lease could not be renewed for 6 s")
     assert shelf.holder == "me_1"
@@ -124,11 +124,11 @@ def test_silence_ends_the_lead_in_time(shelf: Shelf, claim: Make) -> None:
 def test_a_leader_that_was_replaced_sees_it(shelf: Shelf, claim: Make) -> None:
     shelf.put(free())
     leadership, told = claim("me_1")
-    eventually(leadership.leads, within=5)
+    eventually(leadership.leads)
 
     shelf.put(dict(lease_of({"name": NAME}, "other_2", 6, "")))
 
-    eventually(lambda: told[-1] == Lost("other leads now", late=True), within=5)
+    eventually(lambda: told[-1:] == [Lost("other leads now", late=True)])
     assert not leadership.leads()
     assert shelf.holder == "other_2"
 
@@ -136,23 +136,23 @@ def test_a_leader_that_was_replaced_sees_it(shelf: Shelf, claim: Make) -> None:
 def test_a_lease_taken_away_is_the_end_of_a_lead(shelf: Shelf, claim: Make) -> None:
     shelf.put(free())
     leadership, told = claim("me_1")
-    eventually(leadership.leads, within=5)
+    eventually(leadership.leads)
 
     shelf.put(None)
 
-    eventually(lambda: told[-1] == Lost("its lease is gone"), within=5)
+    eventually(lambda: told[-1:] == [Lost("its lease is gone")])
     assert shelf.lease == {}
 
 
 def test_one_who_waits_tells_each_trouble_once(shelf: Shelf, claim: Make) -> None:
     shelf.silence.touch()
     _, told = claim("me_1")
-    eventually(lambda: shelf.asked >= 3, within=10)
+    eventually(lambda: shelf.asked >= 3)
 
     shelf.silence.unlink()
     shelf.put(dict(lease_of({"name": NAME}, "other_2", 0, "")))
 
-    eventually(lambda: len(told) == 2, within=5)
+    eventually(lambda: len(told) == 2)
     assert str(told[0]) == "the API did not answer within 2 s"
     assert told[1] == StandsBy("other")
 
@@ -161,7 +161,7 @@ def test_a_namespace_that_is_not_there_is_trouble_and_no_hurry(shelf: Shelf, cla
     shelf.namespace = "gone"
     _, told = claim("me_1")
 
-    eventually(lambda: shelf.asked >= 4, within=10)
+    eventually(lambda: shelf.asked >= 4)
 
     assert told == [StandsBy("", "there is no such namespace")]
 

@@ -129,7 +129,7 @@ def test_the_rights_are_enough_and_each_of_them_is_used(account: Account) -> Non
         provider.close()
     claim, told = Provider.leadership(account.context), list[News]()
     claim.begin(told.append)
-    eventually(claim.leads, within=30)
+    eventually(claim.leads)
     claim.resign(give_back=True)
 
     newer = {("pods/exec", "create")}  # what later versions of Kubernetes ask for instead of get

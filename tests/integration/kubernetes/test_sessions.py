@@ -133,7 +133,7 @@ def seen(provider: Provider) -> SessionState:
 
 
 def ended(provider: Provider) -> Exited:
-    eventually(lambda: isinstance(seen(provider).life, Exited), within=20)
+    eventually(lambda: isinstance(seen(provider).life, Exited))
     life = seen(provider).life
     assert isinstance(life, Exited)
     return life

@@ -43,7 +43,7 @@ def test_when_the_runner_is_killed_the_guard_ends_everything_at_once(desk: Desk)
         desk.number_in("up")
         runner.kill()
 
-    eventually(lambda: desk.living() == [], within=10)
+    eventually(lambda: desk.living() == [])
 
 
 def test_when_the_runner_is_killed_who_hears_nothing_gets_its_grace(desk: Desk) -> None:

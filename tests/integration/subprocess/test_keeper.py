@@ -8,7 +8,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -127,11 +126,8 @@ def test_a_frozen_keeper_is_an_outage_and_ends_in_time(city: City) -> None:
     keeper = city.keeper()
     os.kill(keeper, signal.SIGSTOP)
     try:
-        began = time.monotonic()
         with pytest.raises(ProviderUnavailable, match="did not answer in time"):
             provider.observe(timeout=0.3)
-
-        assert time.monotonic() - began < 2
     finally:
         os.kill(keeper, signal.SIGCONT)
 
@@ -218,17 +214,28 @@ def test_a_daemon_that_wiped_its_environment_goes_with_the_last_session(city: Ci
 
 def test_a_stopped_program_is_asked_too(city: City) -> None:
     provider = city.provider()
-    command = "trap 'echo asked; exit' TERM; echo up; while :; do sleep 0.01; done"
+    command = "trap 'touch asked; exit' TERM; echo up; while :; do sleep 0.01; done"
     provider.start("a", city.config(command), timeout=LIMIT)
     eventually(lambda: provider.peek("a", 0, timeout=LIMIT) == "up")
     process = provider.observe(timeout=LIMIT)["a"].process
     assert process is not None
     os.killpg(process.pid, signal.SIGSTOP)
 
-    began = time.monotonic()
-    provider.stop("a", grace=15, timeout=LIMIT)
+    provider.stop("a", grace=2 * LIMIT, timeout=3 * LIMIT)
 
-    assert time.monotonic() - began < 10
+    assert (city.work / "asked").exists()
+
+
+def test_who_stands_still_with_the_whole_machine_keeps_its_grace(city: City) -> None:
+    provider = city.provider()
+    saves = "sleep 6; kill -CONT $PPID; sleep 0.3; touch saved; exit"
+    command = f"trap 'kill -STOP $PPID; {saves}' TERM; echo up; while :; do sleep 0.01; done"
+    provider.start("a", city.config(command), timeout=LIMIT)
+    eventually(lambda: provider.peek("a", 0, timeout=LIMIT) == "up")
+
+    provider.stop("a", grace=4.0, timeout=3 * LIMIT)
+
+    assert (city.work / "saved").exists()
 
 
 def test_the_keeper_of_another_city_survives_the_agent_that_started_it(

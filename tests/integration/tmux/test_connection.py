@@ -8,13 +8,18 @@ import shutil
 import signal
 import tempfile
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.integration.tmux.conftest import HANDED_OVER, LIMIT, SCRIBE, City, lives
+from tests.integration.tmux.conftest import LIMIT, SCRIBE, City, lives
 
 from gascity.errors import ProviderUnavailable
+from gascity.session.receipts import Delivery
+from gascity.session.tmux.problems import Lost, Unheard
 from gascity.testing.eventually import eventually
+from gascity_tmux.connection import Connection
 
 pytestmark = pytest.mark.tmux
 
@@ -26,10 +31,28 @@ def test_a_closed_connection_is_made_again(city: City) -> None:
     os.kill(client, signal.SIGKILL)
     eventually(lambda: not lives(client))
 
-    assert provider.nudge("a", "hello", timeout=LIMIT).delivery in HANDED_OVER
+    receipt = provider.nudge("a", "hello", timeout=LIMIT)
 
+    assert (receipt.delivery, receipt.evidence) == (Delivery.SUBMITTED, "its program read it")
     assert eventually(city.heard) == ["hello"]
     assert len(city.clients()) == 1
+
+
+@pytest.mark.parametrize(("read", "problem"), [("", Unheard), ("read -r line;", Lost)])
+def test_what_nobody_has_read_is_told_apart(
+    tmp_path: Path, read: str, problem: type[Exception]
+) -> None:
+    """Of a program in the place of tmux, which ends when it has been written to."""
+    go = tmp_path / "go"
+    script = f'echo "%session-changed x"; {read} while [ ! -e "{go}" ]; do sleep 0.01; done'
+    connection = Connection(["sh", "-c", script], dict(os.environ), lambda _: None)
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(connection.ask, "one", "two", deadline=time.monotonic() + LIMIT)
+        eventually(connection.has_unread)
+        go.touch()
+        raised = asked.exception(LIMIT)
+
+    assert type(raised) is problem
 
 
 def test_a_closed_connection_is_no_end_of_any_session(city: City) -> None:

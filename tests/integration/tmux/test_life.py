@@ -171,12 +171,10 @@ def test_prompt_readiness_looks_at_the_current_screen_only(city: City) -> None:
 def test_prompt_readiness_sees_a_prompt_on_the_screen(city: City) -> None:
     provider = city.provider()
     hints = StartupHints(ready_prompt_prefix="> ")
-    began = time.monotonic()
 
     provider.start("a", city.config("seq 200; printf '> '; sleep 1000", hints), timeout=LIMIT)
 
     assert provider.get_meta("a", READY, timeout=LIMIT) == "yes"
-    assert time.monotonic() - began < 5
 
 
 # --- stops
@@ -189,9 +187,9 @@ def test_stop_returns_soon_for_an_interactive_shell(city: City, command: str) ->
     eventually(lambda: provider.peek("a", 3, timeout=LIMIT).strip())
     began = time.monotonic()
 
-    provider.stop("a", grace=10, timeout=LIMIT)
+    provider.stop("a", grace=2 * LIMIT, timeout=3 * LIMIT)
 
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 2 * LIMIT
     nothing_is_left(city, provider)
 
 
@@ -229,14 +227,16 @@ def test_the_next_start_ends_what_survived_a_person_who_killed_it_by_hand(city: 
 
 def test_stop_ends_a_program_that_is_stopped_by_a_signal(city: City) -> None:
     provider = city.provider()
-    provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
-    (pid,) = eventually(city.living)
-    os.kill(pid, signal.SIGSTOP)
-    began = time.monotonic()
+    command = "trap 'touch asked; exit' TERM; touch up; while :; do sleep 0.05; done"
+    provider.start("a", city.config(command), timeout=LIMIT)
+    eventually((city.work / "up").exists)
+    process = provider.observe(timeout=LIMIT)["a"].process
+    assert process is not None
+    os.killpg(process.pid, signal.SIGSTOP)
 
-    provider.stop("a", grace=10, timeout=LIMIT)
+    provider.stop("a", grace=2 * LIMIT, timeout=3 * LIMIT)
 
-    assert time.monotonic() - began < 5
+    assert (city.work / "asked").exists()
     nothing_is_left(city, provider)
 
 

@@ -15,6 +15,7 @@ from gascity.core.memory import FRESH, AgentMemory, Memory, after_start
 from gascity.core.model import AgentSpec
 from gascity.core.nudges import QueuedNudge
 from gascity.core.observed import CITY_ID, CONFIG_HASH, DRAIN, RUN, Alive, SessionState, Shown
+from gascity.core.standstill import NEVER, Standstills
 from gascity.core.views import State
 from gascity.screens.reading import Kind, Policy, Reading
 
@@ -38,8 +39,9 @@ def look(
     state: SessionState = STATE,
     spec: AgentSpec = SPEC,
     now: float = NOW,
+    stood_still: Standstills = NEVER,
 ) -> tuple[Doing, AgentMemory]:
-    return doing(spec, state, seen, queued, memory, now)
+    return doing(spec, state, seen, queued, memory, now, stood_still=stood_still)
 
 
 @pytest.mark.parametrize(
@@ -181,6 +183,14 @@ class TestUnknownScreens:
 
         assert found.state is State.BLOCKED
         assert [alert.key for alert in found.troubles] == ["blocked:gc-c-a"]
+
+    def test_one_that_stands_still_with_the_whole_machine_is_not_blocked(self) -> None:
+        slept = Standstills(((NOW + 1, NOW + 120),))
+
+        found, _ = look(shown(None), now=NOW + 120, stood_still=slept)
+
+        assert found.state is State.READY
+        assert found.wake_at == NOW + BLOCKED_AFTER + 119
 
     @pytest.mark.parametrize("sign", ["has_box", "is_blank"])
     def test_an_input_box_or_nothing_at_all_is_never_blocked(self, sign: str) -> None:

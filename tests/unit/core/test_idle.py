@@ -13,6 +13,7 @@ from gascity.core.memory import AgentMemory
 from gascity.core.model import AgentSpec, OnIdle, StartupHints
 from gascity.core.nudges import QueuedNudge
 from gascity.core.observed import CITY_ID, CONFIG_HASH, READY, RUN, Alive, SessionState, Shown
+from gascity.core.standstill import NEVER, Standstills
 from gascity.core.views import State
 from gascity.screens.reading import Kind, Reading
 
@@ -54,6 +55,7 @@ def look(
     now: float = NOW,
     unread: bool = False,
     looked_at: float | None = None,
+    stood_still: Standstills = NEVER,
 ) -> Decision:
     return decide(
         spec,
@@ -66,6 +68,7 @@ def look(
         queued=queued,
         unread=unread,
         looked_at=looked_at,
+        stood_still=stood_still,
     )
 
 
@@ -149,6 +152,26 @@ def test_a_working_agent_whose_screen_stands_still_has_stalled_and_a_person_is_t
     moves = look(screen=shown(Kind.WORKING, still=NOW), memory=decision.memory)
     assert moves.troubles == ()
     assert moves.wake_at == NOW + 900
+
+
+def test_time_in_which_nobody_could_do_anything_makes_nobody_idle() -> None:
+    slept = Standstills(((NOW - 650, NOW - 10),))
+
+    decision = look(stood_still=slept)
+
+    assert decision.actions == ()
+    assert decision.wake_at == NOW - 700 + SPEC.idle_timeout + 640
+    later = look(stood_still=slept, now=NOW - 700 + SPEC.idle_timeout + 640)
+    assert [event.type for event in later.events] == [EventType.AGENT_IDLE]
+
+
+def test_time_in_which_nobody_could_do_anything_makes_nobody_stall() -> None:
+    stands = shown(Kind.WORKING, still=NOW - 901)
+
+    decision = look(screen=stands, stood_still=Standstills(((NOW - 100, NOW),)))
+
+    assert decision.troubles == ()
+    assert decision.wake_at == NOW + 99
 
 
 def test_without_a_timeout_nobody_stalls() -> None:

@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from gascity.errors import ProviderUnavailable
 from gascity.screens.reading import Kind
 from gascity.screens.rules import Box, Region, Rule, Rules, Talk
 from gascity.screens.screen import Screen
 from gascity.session.delivery import deliver_to_box, let_typing_end
 from gascity.session.receipts import Delivery, Receipt
+from gascity.testing.standstill import stood_still
 
 RULES = Rules(
     backend="t",
@@ -159,3 +161,33 @@ def test_a_process_can_wait_for_what_it_has_typed_to_be_submitted() -> None:
 @pytest.mark.parametrize("timeout", [0.0, 10.0])
 def test_nobody_waits_where_nothing_is_typed(timeout: float) -> None:
     let_typing_end(timeout)
+
+
+class Sleepy(Model):
+    """The machine stands still when words were pasted, and when they are looked for at first."""
+
+    def __init__(self, stack: contextlib.ExitStack) -> None:
+        super().__init__()
+        self._stack = stack
+        self._sleeps = False
+
+    def paste(self, text: str, *, timeout: float) -> None:
+        super().paste(text, timeout=timeout)
+        self._sleeps = True
+
+    def look(self, *, timeout: float) -> Screen:
+        if self._sleeps:
+            self._sleeps = False
+            self._stack.enter_context(stood_still(120.0))
+            raise ProviderUnavailable("it did not answer in time")
+        return super().look(timeout=timeout)
+
+
+def test_words_that_were_pasted_before_a_standstill_are_submitted_after_it() -> None:
+    with contextlib.ExitStack() as stack:
+        model = Sleepy(stack)
+
+        receipt = deliver(model)
+
+        assert receipt.delivery is Delivery.SUBMITTED
+        assert model.taken == ["some words"]

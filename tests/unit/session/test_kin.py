@@ -6,9 +6,10 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -20,6 +21,7 @@ from gascity.session.kin import Kin
 from gascity.session.marks import MARK
 from gascity.testing.eventually import eventually
 
+PATIENCE = 60.0  # seconds, where what is waited for comes at once unless something is wrong
 # Writes down who it is when it is ready, and stays.
 UP = "echo $$ >up; while :; do sleep 0.05; done"
 
@@ -46,6 +48,11 @@ class Family:
         assert started is not None
         return ProcessId(process.pid, started)
 
+    def code(self, one: ProcessId) -> int:
+        """Return how a process ended: its exit code, or the signal below zero."""
+        (process,) = [each for each in self._started if each.pid == one.pid]
+        return process.wait(PATIENCE)
+
     def pid_in(self, name: str) -> int:
         path = self.folder / name
         return int(eventually(lambda: path.exists() and path.read_text().strip()))
@@ -64,6 +71,7 @@ class Family:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         for process in self._started:
+            process.kill()  # it may have shown no variables when it was looked for
             process.wait()
 
 
@@ -95,7 +103,7 @@ def test_the_root_and_what_is_below_it_belong_to_a_session(family: Family) -> No
 def test_who_was_left_in_the_terminal_session_of_the_root_belongs_to_it(family: Family) -> None:
     root = family.start("(sleep 1000 & echo $! >child); exec sleep 1000", marked=False)
     child = family.pid_in("child")
-    eventually(lambda: psutil.Process(child).ppid() != root.pid)
+    eventually(lambda: psutil.Process(root.pid).name() == "sleep")  # who began it has ended
 
     assert sorted(found(Kin(family.mark, root))) == sorted([root.pid, child])
 
@@ -138,11 +146,27 @@ def test_several_sessions_are_told_apart_in_one_pass(family: Family) -> None:
     marks = {name: f"{family.mark}{name}#" for name in ("a", "b")}
     roots = {name: family.start("exec sleep 1000", mark=f"{mark}t") for name, mark in marks.items()}
 
-    def members() -> Mapping[str, Sequence[ProcessId]]:
-        return kin.members({name: Kin(mark) for name, mark in marks.items()})
+    members = kin.members({name: Kin(mark) for name, mark in marks.items()})
 
-    # A process shows no mark in the moment in which it becomes another program.
-    eventually(lambda: members() == {name: [root] for name, root in roots.items()})
+    assert members == {name: [root] for name, root in roots.items()}
+
+
+def test_who_becomes_another_program_is_known_in_every_moment_of_it(family: Family) -> None:
+    (family.folder / "again").write_text("printf x >>changes; exec sh again")
+    root = family.start("exec sh again")
+    changes, marks = family.folder / "changes", set()
+    eventually(changes.exists)
+
+    while changes.stat().st_size < 300:
+        marks.add(pids.table.variable(root.pid, MARK))
+
+    assert marks == {f"{family.mark}token"}
+
+
+def test_who_has_no_variables_has_no_mark(family: Family) -> None:
+    family.start(f"exec env -i sh -c '{UP}'")
+
+    assert pids.table.variable(family.pid_in("up"), MARK) is None
 
 
 def test_no_sessions_have_no_processes() -> None:
@@ -169,6 +193,30 @@ def test_a_process_is_asked_first_and_given_time(family: Family) -> None:
     assert (family.folder / "tidied").exists()
 
 
+ENDS = """
+import os, subprocess, sys, time
+from gascity.session import kin
+from gascity.session.marks import MARK
+saves = "sleep 6; kill -CONT $PPID; sleep 0.3; echo saved >saved; exit"
+script = f"trap 'kill -STOP $PPID; {saves}' TERM; echo $$ >up; while :; do sleep 0.05; done"
+env = {**os.environ, MARK: sys.argv[1] + "token"}
+with subprocess.Popen(["sh", "-c", script], env=env, start_new_session=True):
+    while not os.path.exists("up"):
+        time.sleep(0.05)  # until it can hear a signal
+    now = time.monotonic()
+    print(kin.end({"a": kin.Kin(sys.argv[1])}, kill_at=now + 4, deadline=now + 60))
+"""
+
+
+def test_who_stands_still_with_the_whole_machine_keeps_its_grace(family: Family) -> None:
+    words = [sys.executable, "-c", ENDS, family.mark]
+
+    done = subprocess.run(words, cwd=family.folder, capture_output=True, text=True, check=True)
+
+    assert done.stdout == "{}\n"
+    assert (family.folder / "saved").exists()
+
+
 def test_a_process_that_does_not_listen_is_killed(family: Family) -> None:
     family.start(f"trap '' TERM HUP INT; {UP}")
     family.pid_in("up")
@@ -178,25 +226,19 @@ def test_a_process_that_does_not_listen_is_killed(family: Family) -> None:
 
 
 def test_an_interactive_shell_is_asked_by_a_signal_that_it_hears(family: Family) -> None:
-    script = (
-        "trap '' TERM; trap 'echo x >hung-up; exit' HUP; echo $$ >up; while :; do sleep 0.05; done"
-    )
-    family.start(script)
+    root = family.start(f"trap '' TERM; trap 'exit 5' HUP; {UP}")
     family.pid_in("up")
-    began = time.monotonic()
 
-    assert end(Kin(family.mark), grace=8.0) == []
-    assert time.monotonic() - began < 5
-    assert (family.folder / "hung-up").exists()
+    assert end(Kin(family.mark), grace=PATIENCE, limit=PATIENCE) == []
+    assert family.code(root) == 5
 
 
 def test_a_stopped_process_hears_it_too(family: Family) -> None:
-    root = family.start("exec sleep 1000")
-    os.kill(root.pid, signal.SIGSTOP)
-    began = time.monotonic()
+    root = family.start(f"trap 'exit 5' TERM; {UP}")
+    os.kill(family.pid_in("up"), signal.SIGSTOP)
 
-    assert end(Kin(family.mark), grace=8.0) == []
-    assert time.monotonic() - began < 5
+    assert end(Kin(family.mark), grace=PATIENCE, limit=PATIENCE) == []
+    assert family.code(root) == 5
 
 
 def test_who_is_born_while_the_others_end_is_ended(family: Family) -> None:
@@ -208,12 +250,12 @@ def test_who_is_born_while_the_others_end_is_ended(family: Family) -> None:
 
 
 def test_the_end_is_noticed_at_once(family: Family) -> None:
-    family.start("exec sleep 1000")
+    root = family.start("exec sleep 1000")
     began = time.monotonic()
 
-    end(Kin(family.mark), grace=8.0)
-
-    assert time.monotonic() - began < 2
+    assert end(Kin(family.mark), grace=PATIENCE, limit=PATIENCE) == []
+    assert time.monotonic() - began < PATIENCE
+    assert family.code(root) == -signal.SIGTERM
 
 
 def test_survivors_are_named_when_time_is_up(family: Family) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 import uuid
 from pathlib import Path
 
@@ -50,6 +51,16 @@ def test_eventually_returns_the_first_true_answer() -> None:
 def test_eventually_gives_up_and_names_the_last_answer() -> None:
     with pytest.raises(AssertionError, match=r"within 0.02 s.*''"):
         eventually(lambda: "", within=0.02)
+
+
+def test_eventually_does_not_mind_a_machine_that_stands_still(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hours = itertools.count(0.0, 3600.0)
+    monkeypatch.setattr(time, "monotonic", lambda: next(hours))  # each look comes an hour later
+    answers = iter([False] * 9 + [True])
+
+    assert eventually(lambda: next(answers), within=1.0, every=0)
 
 
 def test_eventually_takes_an_assertion_for_not_yet_and_nothing_else() -> None:
