@@ -10,28 +10,23 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from gascity.core.model import SessionConfig
 from gascity.core.observed import BACKEND, SessionState
 from gascity.errors import (
     GascityError,
     NotSupported,
-    ProviderError,
     SessionExists,
-    SessionNotFound,
     StartFailed,
 )
 from gascity.screens.screen import Screen
 from gascity.session import processes
 from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
-from gascity.session.provider import CityContext, SessionProvider
-from gascity.session.receipts import Receipt
-from gascity.session.terminal import Terminal
-from gascity.session.tmux import meta, naming, panes, screen
-from gascity.session.tmux.panes import VERSION, Pane
+from gascity.session.provider import CityContext
+from gascity.session.tmux import naming, panes
+from gascity.session.tmux.panes import Pane
 from gascity.session.tmux.problems import Lost
-from gascity.session.tmux.wire import command
+from gascity.session.tmux.provider import InOneTmux
 from gascity.session.watch import SeenCallback, Watch
 from gascity_guest import making
 from gascity_guest.hand import Guest
@@ -40,18 +35,14 @@ from gascity_guest.settings import Settings
 from gascity_guest.view import View, patient
 from gascity_guest.watching import GuestWatch
 
-if TYPE_CHECKING:
-    from gascity.session.tmux.talk import Talker
 
-
-class Provider(SessionProvider):
+class Provider(InOneTmux[Pane]):
     """Sessions in a guest."""
 
     name = "guest"
     is_local = False
     lasting = frozenset({"socket", "connect", "token_file"})
     parallel = 8
-    keeps_previous_output = True
 
     def __init__(self, context: CityContext) -> None:
         super().__init__(context)
@@ -129,11 +120,6 @@ class Provider(SessionProvider):
             self._maker.tidy()
             raise
 
-    def stop(self, name: str, *, grace: float, timeout: float) -> None:
-        """End the session with all its processes; see the contract."""
-        for problem in self.stop_all([name], grace=grace, timeout=timeout).values():
-            raise problem
-
     def stop_all(
         self, names: Sequence[str], *, grace: float, timeout: float
     ) -> Mapping[str, GascityError]:
@@ -142,10 +128,6 @@ class Provider(SessionProvider):
         deadline = now + timeout - min(0.5, timeout * 0.1)
         kill_at = now + min(grace, timeout * 0.7)
         return self._maker.stop(names, kill_at=kill_at, deadline=deadline)
-
-    def interrupt(self, name: str, *, timeout: float) -> None:
-        """Press Ctrl-C."""
-        self.send_keys(name, ["C-c"], timeout=timeout)
 
     # --- questions
 
@@ -170,11 +152,6 @@ class Provider(SessionProvider):
     ) -> Watch:
         """Call `wake` when a look at the guest finds a change; see `GuestWatch`."""
         return GuestWatch(self._view, wake, interval)
-
-    def is_running(self, name: str, *, timeout: float) -> bool:
-        """Tell whether the session exists and its program lives."""
-        found = self._view.find(name, time.monotonic() + timeout)
-        return found is not None and found.alive
 
     def process_alive(self, name: str, names: Sequence[str], *, timeout: float) -> bool:
         """Tell whether one of `names` lives in the session's process tree."""
@@ -221,19 +198,6 @@ class Provider(SessionProvider):
         hint = f"inside it: {there}; from here: gc peek"
         raise NotSupported("a guest has no terminal to give", hint=hint)
 
-    def nudge(
-        self, name: str, text: str, *, timeout: float, wait: bool = False, raw: bool = False
-    ) -> Receipt:
-        """Paste the text, press Enter, and tell whether the program took it."""
-        return self._talker().nudge(name, text, timeout=timeout, wait=wait, raw=raw)
-
-    def terminal(self, name: str) -> Terminal | None:
-        """Return the session's terminal."""
-        from gascity.session.tmux.terminal import TmuxTerminal  # noqa: PLC0415  who looks only
-
-        found = self._view.find(name, time.monotonic() + 5.0)
-        return None if found is None else TmuxTerminal(self._view, found)
-
     def screens(
         self, names: Sequence[str], *, since: float | None = None, timeout: float
     ) -> Mapping[str, Screen]:
@@ -251,97 +215,37 @@ class Provider(SessionProvider):
         ]
         return look_at(self._view, shown, deadline)
 
-    def send_keys(self, name: str, keys_: Sequence[str], *, timeout: float) -> None:
-        """Press keys."""
-        deadline = time.monotonic() + timeout
-        found = self._view.find(name, deadline)
-        if found is None or not found.alive or not keys_:
-            return
-        from gascity.session.tmux.keys import keys_line  # noqa: PLC0415  as above
-
-        line = keys_line(found.id, list(keys_))
-        with session_lock(self.context.state_dir, name, deadline - time.monotonic()):
-            self._view.do(line, deadline, of=found)
-
-    def peek(self, name: str, lines: int, *, timeout: float, colours: bool = False) -> str:
-        """Return the last lines the session showed, also after it ended."""
-        return screen.peek(self._view, name, lines, time.monotonic() + timeout, colours=colours)
-
-    def previous_output(self, name: str, lines: int) -> str:
-        """Return the last lines of the session that the last start replaced, once."""
-        kept = self._maker.take_words(name).splitlines()
-        return "\n".join(kept[-lines:] if lines > 0 else kept)
-
-    def clear_scrollback(self, name: str, *, timeout: float) -> None:
-        """Forget what scrolled away."""
-        deadline = time.monotonic() + timeout
-        found = self._view.find(name, deadline)
-        if found is not None:
-            self._view.do(command("clear-history", "-t", found.id), deadline, of=found)
-
-    # --- metadata
-
-    def set_meta(self, name: str, key: str, value: str, *, timeout: float) -> None:
-        """Store a value with the session, in the guest's tmux."""
-        if not self._change(name, lambda session: meta.set_command(session, key, value), timeout):
-            raise SessionNotFound(f"there is no session {name}")
-
-    def get_meta(self, name: str, key: str, *, timeout: float) -> str | None:
-        """Return a stored value."""
-        deadline = time.monotonic() + timeout
-
-        def read() -> str | None:
-            found = self._view.find(name, deadline)
-            return None if found is None else self._view.stored(found, deadline).get(key)
-
-        return patient(read, deadline)
-
-    def remove_meta(self, name: str, key: str, *, timeout: float) -> None:
-        """Forget a key."""
-        self._change(name, lambda session: meta.unset_command(session, key), timeout)
-
-    def copy_to(self, name: str, src: str, rel_dst: str, *, timeout: float) -> None:
-        """Copy a file or folder into the session's work folder, over what is there."""
-        deadline = time.monotonic() + timeout
-        found = self._view.find(name, deadline)
-        if found is None or not os.path.exists(src):
-            return
-        asked = command("display-message", "-p", "-t", found.id, "#{pane_start_path}")
-        answered = self._view.ask(asked, deadline=deadline, of=found)
-        if not answered or not answered[0].ok:
-            return
-        from gascity_guest.target import place  # noqa: PLC0415  as above
-
-        work = answered[0].text.rstrip("\n")
-        try:
-            place(self._guest, work, src, rel_dst, overwrite=True, deadline=deadline)
-        except OSError as problem:
-            raise ProviderError(f"{src} was not copied to session {name}: {problem}") from problem
-
     # --- how
 
-    def _check_lead(self) -> None:
-        """Raise when another controller leads; the city may have been read again."""
-        self.context.fence()
+    def get_meta(self, name: str, key: str, *, timeout: float) -> str | None:
+        """Return a stored value, also where the guest's tmux begins anew meanwhile."""
+        deadline = time.monotonic() + timeout
+        ask = super().get_meta
+        return patient(lambda: ask(name, key, timeout=deadline - time.monotonic()), deadline)
 
-    def _talker(self) -> Talker[Pane]:
-        """Return what talks by the rules of today: the city may have been read again."""
-        from gascity.session.tmux.talk import Talker  # noqa: PLC0415  as above
+    def _tmux(self) -> View:
+        return self._view
 
-        return Talker(self.context, self._view)
+    def _take_words(self, name: str) -> str:
+        return self._maker.take_words(name)
+
+    def _place(self, work: str, src: str, rel_dst: str, deadline: float) -> None:
+        from gascity_guest.target import place  # noqa: PLC0415  as above
+
+        place(self._guest, work, src, rel_dst, overwrite=True, deadline=deadline)
 
     def _change(self, name: str, change: Callable[[str], str], timeout: float) -> bool:
         deadline = time.monotonic() + timeout
-        found = self._view.find(name, deadline)
-        if found is None:
-            return False
-        renewed = meta.set_command(found.session, VERSION, os.urandom(8).hex())
         try:
-            return self._view.do(f"{change(found.session)} ; {renewed}", deadline, of=found)
+            return super()._change(name, change, timeout)
         except Lost:
             if self._view.find(name, deadline) is None:
                 return False
             raise
+
+    def _check_lead(self) -> None:
+        """Raise when another controller leads; the city may have been read again."""
+        self.context.fence()
 
 
 def _settings(context: CityContext) -> Settings:

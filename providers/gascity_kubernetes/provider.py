@@ -21,28 +21,26 @@ from gascity.errors import (
 from gascity.screens.screen import Screen
 from gascity.session.leadership import Leadership
 from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
-from gascity.session.provider import CityContext, SessionProvider
-from gascity.session.receipts import Receipt
-from gascity.session.terminal import Terminal
-from gascity.session.tmux import keys
+from gascity.session.provider import CityContext
+from gascity.session.tmux.contract import Tmux
 from gascity.session.tmux.problems import Lost
-from gascity.session.tmux.wire import command
+from gascity.session.tmux.provider import InTmux
 from gascity.session.watch import SeenCallback, Watch
 from gascity_kubernetes import entry, names, state, viewing
 from gascity_kubernetes.cluster import Cluster
+from gascity_kubernetes.podtmux import PodPane, PodTmux
 from gascity_kubernetes.settings import Settings
 from gascity_kubernetes.state import Pod
 from gascity_kubernetes.watching import PodWatch
 
 
-class Provider(SessionProvider):
+class Provider(InTmux[PodPane]):
     """Sessions in pods."""
 
     name = "kubernetes"
     is_local = False
     ending = 60.0
     lasting = frozenset({"namespace", "context", "kubeconfig", "lease"})
-    keeps_previous_output = True
 
     def __init__(self, context: CityContext) -> None:
         super().__init__(context)
@@ -130,7 +128,7 @@ class Provider(SessionProvider):
                     self.settings,
                     rules=self.context.screens.of(config.meta.get(BACKEND, ""), prompt),
                     hold=partial(session_lock, self.context.state_dir, name),
-                    greet=partial(self._nudge, inside=True),
+                    greet=partial(self._talker().nudge, inside=True),
                     city=cluster.city,
                     deadline=deadline,
                 )
@@ -148,10 +146,6 @@ class Provider(SessionProvider):
         pod = self._pod(name, deadline)
         if pod is not None:
             self._cluster.births.remove(pod, grace=grace, deadline=deadline)
-
-    def interrupt(self, name: str, *, timeout: float) -> None:
-        """Press Ctrl-C."""
-        self.send_keys(name, ["C-c"], timeout=timeout)
 
     # --- questions
 
@@ -223,54 +217,16 @@ class Provider(SessionProvider):
 
         return attach(self._cluster.api, pod, read_only=read_only)
 
-    def nudge(
-        self, name: str, text: str, *, timeout: float, wait: bool = False, raw: bool = False
-    ) -> Receipt:
-        """Paste the text, press Enter, and tell whether the program took it."""
-        return self._nudge(name, text, timeout=timeout, wait=wait, raw=raw)
-
-    def terminal(self, name: str) -> Terminal | None:
-        """Return the session's terminal."""
-        from gascity.session.tmux.terminal import TmuxTerminal  # noqa: PLC0415  who looks only
-
-        tmux = self._cluster.tmux()
-        pane = tmux.find(name, time.monotonic() + 5.0)
-        return None if pane is None else TmuxTerminal(tmux, pane)
-
     def screens(
         self, wanted: Sequence[str], *, since: float | None = None, timeout: float
     ) -> Mapping[str, Screen]:
         """Return what several sessions show, side by side; not what showed nothing new."""
         return viewing.screens(self._cluster, wanted, since, time.monotonic() + timeout)
 
-    def send_keys(self, name: str, keys_: Sequence[str], *, timeout: float) -> None:
-        """Press keys."""
-        deadline = time.monotonic() + timeout
-        tmux = self._cluster.tmux()
-        pane = tmux.find(name, deadline)
-        if pane is None or not pane.alive or not keys_:
-            return
-        line = keys.keys_line(pane.id, list(keys_))
-        with session_lock(self.context.state_dir, name, deadline - time.monotonic()):
-            viewing.do(self._cluster, tmux, pane, line, deadline)
-
     def peek(self, name: str, lines: int, *, timeout: float, colours: bool = False) -> str:
         """Return the last lines the session showed; of one that ended, what its pod kept."""
         deadline = time.monotonic() + timeout
         return viewing.peek(self._cluster, name, lines, deadline, colours=colours)
-
-    def previous_output(self, name: str, lines: int) -> str:
-        """Return the last lines of the pod that the last start replaced, once."""
-        with self._lock:
-            return viewing.last(self._words.pop(name, ""), lines)
-
-    def clear_scrollback(self, name: str, *, timeout: float) -> None:
-        """Forget what scrolled away."""
-        deadline = time.monotonic() + timeout
-        tmux = self._cluster.tmux()
-        pane = tmux.find(name, deadline)
-        if pane is not None and pane.alive:
-            viewing.do(self._cluster, tmux, pane, command("clear-history", "-t", pane.id), deadline)
 
     # --- metadata
 
@@ -302,23 +258,18 @@ class Provider(SessionProvider):
 
     # --- how
 
+    def _tmux(self) -> PodTmux:
+        return self._cluster.tmux()
+
+    def _do(self, tmux: Tmux[PodPane], pane: PodPane, line: str, deadline: float) -> None:
+        viewing.do(self._cluster, tmux, pane, line, deadline)
+
+    def _take_words(self, name: str) -> str:
+        with self._lock:
+            return self._words.pop(name, "")
+
     def _pod(self, name: str, deadline: float) -> Pod | None:
         return self._cluster.births.pod_of(name, deadline)
-
-    def _nudge(
-        self,
-        name: str,
-        text: str,
-        *,
-        timeout: float,
-        wait: bool,
-        raw: bool = False,
-        inside: bool = False,
-    ) -> Receipt:
-        from gascity.session.tmux.talk import Talker  # noqa: PLC0415  who only looks needs none
-
-        talker = Talker(self.context, self._cluster.tmux())
-        return talker.nudge(name, text, timeout=timeout, wait=wait, raw=raw, inside=inside)
 
     def _change_meta(self, name: str, key: str, value: str | None, timeout: float) -> bool:
         deadline = time.monotonic() + timeout

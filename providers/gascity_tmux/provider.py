@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
+from gascity import awake
 from gascity.core.model import SessionConfig
 from gascity.core.observed import BACKEND, SessionState
 from gascity.errors import (
     GascityError,
-    ProviderError,
     SessionExists,
     SessionNotFound,
     StartFailed,
@@ -21,12 +19,10 @@ from gascity.errors import (
 from gascity.screens.screen import Screen
 from gascity.session import kin, overlay, processes
 from gascity.session.locks import AT_ONCE, SessionBusy, session_lock
-from gascity.session.provider import CityContext, SessionProvider
-from gascity.session.receipts import Receipt
-from gascity.session.terminal import Terminal
-from gascity.session.tmux import meta, panes, screen
+from gascity.session.provider import CityContext
+from gascity.session.tmux import panes, screen
 from gascity.session.tmux.panes import Pane
-from gascity.session.tmux.wire import command
+from gascity.session.tmux.provider import InOneTmux
 from gascity.session.watch import SeenCallback, Watch
 from gascity_tmux import layout, leftovers
 from gascity_tmux.ends import Ends
@@ -38,15 +34,12 @@ from gascity_tmux.settings import Settings
 from gascity_tmux.view import View
 from gascity_tmux.watching import TmuxWatch
 
-if TYPE_CHECKING:
-    from gascity.session.tmux.talk import Talker
 
-
-class Provider(SessionProvider):
+class Provider(InOneTmux[Pane]):
     """Sessions in tmux."""
 
     name = "tmux"
-    keeps_previous_output = True
+    _told = tell_hub()
 
     def __init__(self, context: CityContext) -> None:
         super().__init__(context)
@@ -123,16 +116,11 @@ class Provider(SessionProvider):
         except SessionBusy as problem:
             raise SessionExists(f"session {name} is being started by someone else") from problem
 
-    def stop(self, name: str, *, grace: float, timeout: float) -> None:
-        """End the session with all its processes; see the contract."""
-        for problem in self.stop_all([name], grace=grace, timeout=timeout).values():
-            raise problem
-
     def stop_all(
         self, names: Sequence[str], *, grace: float, timeout: float
     ) -> Mapping[str, GascityError]:
         """Stop several: the process table is read for all of them at once."""
-        now = time.monotonic()
+        begun, now = awake.seconds(), time.monotonic()
         deadline = now + timeout - min(0.5, timeout * 0.1)
         kill_at = now + min(grace, timeout * 0.7)
         wanted = [name for name in dict.fromkeys(names) if layout.is_name(name)]
@@ -141,12 +129,10 @@ class Provider(SessionProvider):
         there = [name for name in wanted if name in found or self._maker.may_be_left(name)]
         relatives = {name: self._maker.kin(name, found.get(name)) for name in there}
         survivors = kin.end(relatives, kill_at=kill_at, deadline=deadline)
-        self._maker.remove([name for name in there if name not in survivors], listed, now + timeout)
+        ended = [name for name in there if name not in survivors]
+        rest = timeout - (awake.seconds() - begun)  # without what the machine stood still
+        self._maker.remove(ended, listed, time.monotonic() + rest)
         return {name: StopTimedOut(_survived(name, left)) for name, left in survivors.items()}
-
-    def interrupt(self, name: str, *, timeout: float) -> None:
-        """Press Ctrl-C."""
-        self.send_keys(name, ["C-c"], timeout=timeout)
 
     # --- questions
 
@@ -171,11 +157,6 @@ class Provider(SessionProvider):
         """Call `wake` within milliseconds of a change, `seen` when it is known to be an end."""
         self._ends.begin()
         return TmuxWatch(self._server, self._listeners, wake, seen, interval)
-
-    def is_running(self, name: str, *, timeout: float) -> bool:
-        """Tell whether the session exists and its program lives."""
-        found = self._view.find(name, time.monotonic() + timeout)
-        return found is not None and found.alive
 
     def process_alive(self, name: str, names: Sequence[str], *, timeout: float) -> bool:
         """Tell whether one of `names` lives in the session's process tree."""
@@ -213,21 +194,6 @@ class Provider(SessionProvider):
 
         return attach(self._server, found, read_only=read_only)
 
-    def nudge(
-        self, name: str, text: str, *, timeout: float, wait: bool = False, raw: bool = False
-    ) -> Receipt:
-        """Paste the text, press Enter, and tell whether the program took it; see `talk`."""
-        return self._talker().nudge(name, text, timeout=timeout, wait=wait, raw=raw)
-
-    def terminal(self, name: str) -> Terminal | None:
-        """Return the session's terminal."""
-        found = self._view.find(name, time.monotonic() + 5.0)
-        if found is None:
-            return None
-        from gascity.session.tmux.terminal import TmuxTerminal  # noqa: PLC0415  as above
-
-        return TmuxTerminal(self._view, found)
-
     def screens(
         self, names: Sequence[str], *, since: float | None = None, timeout: float
     ) -> Mapping[str, Screen]:
@@ -237,86 +203,17 @@ class Provider(SessionProvider):
         deadline = time.monotonic() + timeout
         return look_at(self._view, self._view.shown_since(names, since, deadline), deadline)
 
-    def send_keys(self, name: str, keys_: Sequence[str], *, timeout: float) -> None:
-        """Press keys."""
-        deadline = time.monotonic() + timeout
-        found = self._view.find(name, deadline)
-        if found is None or not found.alive or not keys_:
-            return
-        from gascity.session.tmux.keys import keys_line  # noqa: PLC0415  as above
-
-        line = keys_line(found.id, list(keys_))
-        with session_lock(self.context.state_dir, name, deadline - time.monotonic()):
-            self._view.do(line, deadline, of=found)
-
-    def peek(self, name: str, lines: int, *, timeout: float, colours: bool = False) -> str:
-        """Return the last lines the session showed, also after it ended."""
-        return screen.peek(self._view, name, lines, time.monotonic() + timeout, colours=colours)
-
-    def previous_output(self, name: str, lines: int) -> str:
-        """Return the last lines of the session that the last start replaced, once."""
-        kept = self._maker.take_words(name).splitlines()
-        return "\n".join(kept[-lines:] if lines > 0 else kept)
-
-    def clear_scrollback(self, name: str, *, timeout: float) -> None:
-        """Forget what scrolled away."""
-        deadline = time.monotonic() + timeout
-        found = self._view.find(name, deadline)
-        if found is not None:
-            self._view.do(command("clear-history", "-t", found.id), deadline, of=found)
-
-    # --- metadata
-
-    def set_meta(self, name: str, key: str, value: str, *, timeout: float) -> None:
-        """Store a value in the session's environment."""
-        if not self._change_meta(
-            name, lambda session: meta.set_command(session, key, value), timeout
-        ):
-            raise SessionNotFound(f"there is no session {name}")
-
-    def get_meta(self, name: str, key: str, *, timeout: float) -> str | None:
-        """Return a stored value."""
-        deadline = time.monotonic() + timeout
-        found = self._view.find(name, deadline)
-        if found is None:
-            return None
-        return self._view.stored(found, deadline).get(key)
-
-    def remove_meta(self, name: str, key: str, *, timeout: float) -> None:
-        """Forget a key."""
-        self._change_meta(name, lambda session: meta.unset_command(session, key), timeout)
-
-    def copy_to(self, name: str, src: str, rel_dst: str, *, timeout: float) -> None:
-        """Copy a file or folder into the session's work folder, over what is there."""
-        deadline = time.monotonic() + timeout
-        found = self._view.find(name, deadline)
-        if found is None or not os.path.exists(src):
-            return
-        asked = command("display-message", "-p", "-t", found.id, "#{pane_start_path}")
-        answered = self._view.ask(asked, deadline=deadline, of=found)
-        if not answered or not answered[0].ok:
-            return
-        try:
-            overlay.place(answered[0].text, src, rel_dst, overwrite=True)
-        except OSError as problem:
-            raise ProviderError(f"{src} was not copied to session {name}: {problem}") from problem
-
     # --- how
 
-    def _talker(self) -> Talker[Pane]:
-        """Return what talks by the rules of today: the city may have been read again."""
-        from gascity.session.tmux.talk import Talker  # noqa: PLC0415  as above
+    def _tmux(self) -> View:
+        return self._view
 
-        return Talker(self.context, self._view)
+    def _take_words(self, name: str) -> str:
+        return self._maker.take_words(name)
 
-    def _change_meta(self, name: str, change: Callable[[str], str], timeout: float) -> bool:
-        deadline = time.monotonic() + timeout
-        found = self._view.find(name, deadline)
-        if found is None:
-            return False
-        renewed = meta.set_command(found.session, panes.VERSION, os.urandom(8).hex())
-        line = " ; ".join([change(found.session), renewed, tell_hub()])
-        return self._view.do(line, deadline, of=found)
+    def _place(self, work: str, src: str, rel_dst: str, deadline: float) -> None:
+        del deadline  # what is on this machine needs none
+        overlay.place(work, src, rel_dst, overwrite=True)
 
 
 def _survived(name: str, left: Sequence[int]) -> str:

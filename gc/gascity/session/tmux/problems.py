@@ -9,6 +9,10 @@ class Lost(ProviderUnavailable):
     """The connection ended before the answer came: nobody knows what was done."""
 
 
+class Unheard(Lost):
+    """The connection ended before anything of it was read: nothing was done."""
+
+
 class Gone(Lost):
     """There is no server any more, and nothing of what it held."""
 

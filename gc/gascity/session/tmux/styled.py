@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_SEQUENCE = re.compile(
-    r"\x1b\[(?P<style>[0-9;:]*)m|\x1b\[[0-?]*[ -/]*[@-~]"
-    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x0e\x0f]"
-)
+from gascity.screens.sequences import SEQUENCE
+
+_SEQUENCE = re.compile(rf"\x1b\[(?P<style>[0-9;:]*)m|{SEQUENCE.pattern}|[\x0e\x0f]")
 _FAINT, _REVERSE = "faint", "reverse"
 _ON = {"2": _FAINT, "7": _REVERSE}
 _OFF = {"22": _FAINT, "27": _REVERSE}
