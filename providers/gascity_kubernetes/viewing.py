@@ -11,10 +11,11 @@ from gascity.errors import ProviderUnavailable, SessionNotFound
 from gascity.screens.screen import Screen
 from gascity.session import processes
 from gascity.session.tmux import screen
+from gascity.session.tmux.contract import Tmux
 from gascity.session.tmux.problems import Lost
 from gascity_kubernetes import state
 from gascity_kubernetes.cluster import Cluster
-from gascity_kubernetes.podtmux import PodPane, PodTmux
+from gascity_kubernetes.podtmux import PodPane
 from gascity_kubernetes.problems import ApiSilent
 from gascity_kubernetes.state import Pod
 
@@ -102,7 +103,7 @@ def has_program(cluster: Cluster, pod: Pod, wanted: Sequence[str], deadline: flo
     return False
 
 
-def do(cluster: Cluster, tmux: PodTmux, pane: PodPane, line: str, deadline: float) -> None:
+def do(cluster: Cluster, tmux: Tmux[PodPane], pane: PodPane, line: str, deadline: float) -> None:
     """Have a pane's tmux do a line; nothing happens where its agent has ended meanwhile."""
     try:
         tmux.do(line, deadline, of=pane)

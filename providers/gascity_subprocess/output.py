@@ -8,12 +8,10 @@ from __future__ import annotations
 import os
 import re
 
+from gascity.screens.sequences import without_sequences
+
 MOST = 16 * 1024 * 1024  # bytes looked at, however many lines are wanted
 _BLOCK = 64 * 1024
-# Colours, cursor movements, titles: a terminal's business, and harm in another terminal.
-_ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()*+][0-9A-Za-z]|[@-Z\\^_a-z0-9=>])"
-)
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -41,7 +39,7 @@ def clear(path: str) -> None:
 
 def readable(raw: bytes) -> str:
     """Return text as it would look on paper."""
-    text = _ESCAPES.sub("", raw.decode("utf-8", errors="replace").replace("\r\n", "\n"))
+    text = without_sequences(raw.decode("utf-8", errors="replace")).replace("\r\n", "\n")
     if "\r" in text:
         text = "\n".join(_overwritten(line) for line in text.split("\n"))
     return _CONTROLS.sub("", text)

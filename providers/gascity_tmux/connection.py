@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import fcntl
 import os
 import select
+import struct
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from termios import FIONREAD
 
 from gascity.core.observed import ProcessId
 from gascity.errors import ProviderUnavailable
-from gascity.session.tmux.problems import Lost, Silent
+from gascity.session.tmux.problems import Lost, Silent, Unheard
 from gascity.session.tmux.wire import Block
 from gascity_tmux.wire import Notice, Parser
 
@@ -29,6 +32,8 @@ _LEFT = 0.001
 class _Request:
     def __init__(self, fence: bytes) -> None:
         self.fence = fence
+        self.size = 0  # bytes of it that were written
+        self.unheard = False  # tmux has read none of them
         self.blocks: list[Block] = []
         self.done = threading.Event()
         self.failed = False
@@ -90,7 +95,7 @@ class Connection:
     def ask(self, *lines: str, deadline: float) -> list[Block]:
         """Return the answers to all commands in the lines, in order.
 
-        A command that fails ends its line. Raises Lost or Silent.
+        A command that fails ends its line. Raises Lost, Unheard when nothing was done, or Silent.
         """
         if time.monotonic() >= deadline:
             raise Silent("there was no time left to ask the tmux server")
@@ -103,8 +108,13 @@ class Connection:
             self.close()
             raise Silent("the tmux server did not answer in time")
         if request.failed:
-            raise Lost("the tmux server hung up")
+            raise (Unheard if request.unheard else Lost)("the tmux server hung up")
         return request.blocks
+
+    def has_unread(self) -> bool:
+        """Tell whether something was written that tmux has not read yet."""
+        with self._descriptors:
+            return self._is_open and self._size_unread() > 0
 
     def close(self) -> None:
         """End the connection; what waits for an answer gets none."""
@@ -126,21 +136,18 @@ class Connection:
             request = _Request(fence.encode())
             text = "\n".join([*lines, f"display-message -p {fence}\n"])
             if self.ended.is_set():
-                raise Lost("the connection to the tmux server has ended")
+                raise Unheard("the connection to the tmux server has ended")
             self._waiting.append(request)
-            self._write(text.encode(errors="surrogateescape"), deadline)
-            if self.ended.is_set():
-                request.failed = True
-                request.done.set()
+            # One that ends meanwhile is told of by the thread that reads, when we are done here.
+            self._write(request, text.encode(errors="surrogateescape"), deadline)
             return request
         finally:
             self._writing.release()
 
-    def _write(self, data: bytes, deadline: float) -> None:
-        view = memoryview(data)
-        while view:
+    def _write(self, request: _Request, data: bytes, deadline: float) -> None:
+        while request.size < len(data) and not self.ended.is_set():
             try:
-                view = view[os.write(self._input, view) :]
+                request.size += os.write(self._input, memoryview(data)[request.size :])
             except BlockingIOError:
                 rest = deadline - time.monotonic()
                 if rest <= 0:
@@ -149,8 +156,17 @@ class Connection:
                 poll = select.poll()
                 poll.register(self._input, select.POLLOUT)
                 poll.poll(min(rest, 0.1) * 1000)
-            if self.ended.is_set():  # no write fails of that: we hold the other end ourselves
-                raise Lost("the tmux server hung up")
+
+    def _find_unheard(self) -> None:
+        """Find out of which requests tmux has read nothing: we hold the other end ourselves."""
+        unread = self._size_unread()
+        for request in reversed(self._waiting):
+            unread -= request.size
+            request.unheard = unread >= 0
+
+    def _size_unread(self) -> int:
+        found: tuple[int] = struct.unpack("i", fcntl.ioctl(self._unread, FIONREAD, bytes(4)))
+        return found[0]
 
     def _take_back(self) -> None:
         """Read what tmux has not read; it may no longer do it."""
@@ -181,6 +197,7 @@ class Connection:
         self._attached.set()
         with self._writing, self._descriptors:
             self._is_open = False
+            self._find_unheard()
             for descriptor in (self._unread, self._input, self._hushed, self._hush):
                 os.close(descriptor)
             for request in self._waiting:

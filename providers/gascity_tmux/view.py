@@ -16,7 +16,7 @@ from gascity.errors import SessionNotFound
 from gascity.session import pids
 from gascity.session.tmux import meta, panes
 from gascity.session.tmux.panes import Pane
-from gascity.session.tmux.problems import Gone, Lost
+from gascity.session.tmux.problems import Gone, Lost, Unheard
 from gascity.session.tmux.wire import Block, command
 from gascity_tmux import layout
 from gascity_tmux.server import Server
@@ -174,10 +174,15 @@ class View:
 
         Raises Gone when its server is gone: on the next one its numbers are somebody else's.
         """
-        connection = self._server.connect(deadline=deadline)
-        if connection is None or (of is not None and connection.server != of.server):
-            raise Gone("the tmux server has ended")
-        return connection.ask(*lines, deadline=deadline)
+        while True:
+            connection = self._server.connect(deadline=deadline)
+            if connection is None or (of is not None and connection.server != of.server):
+                raise Gone("the tmux server has ended")
+            try:
+                return connection.ask(*lines, deadline=deadline)
+            except Unheard:  # nothing was done: it can be asked again
+                if time.monotonic() >= deadline:
+                    raise
 
     def do(self, line: str, deadline: float, *, of: Pane | None) -> bool:
         """Have tmux do a line about a pane; False when what it is about is no longer there."""

@@ -17,7 +17,7 @@ from tests.chaos.world import World
 from gascity.testing.eventually import eventually
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the witness reads /proc")
-LIMIT = 10.0
+LIMIT = 60.0
 
 Spawn = Callable[[str], Process]
 

@@ -217,6 +217,19 @@ def test_a_question_that_makes_no_sense_is_told(
     assert says in done.stderr
 
 
+@pytest.mark.parametrize("what", ["project", "task", "run"])
+def test_a_name_that_nobody_can_have_is_not_the_fault_of_the_journal(
+    inside: Inside, full: City, what: str
+) -> None:
+    done = inside("-C", str(full.folder), "bus", "read", f"--{what}", os.fsdecode(b"\xff"))
+
+    assert done.returncode == 2
+    assert done.stderr == (
+        f'error: the {what} of a message cannot be "\\udcff"\n'
+        "hint: one line of at most 255 characters\n"
+    )
+
+
 def test_what_is_gone_is_told(inside: Inside, full: City) -> None:
     with sqlite3.connect(full.state / "city.db") as database:
         database.execute("DELETE FROM event WHERE number <= 3")

@@ -158,7 +158,7 @@ def test_nothing_found_is_said_to_people_alone(inside: Inside, past: City) -> No
     [
         (["--type", "sesion.crashed"], 2, 'type "sesion.crashed"\nhint: did you mean "session.cr'),
         (["--type", "moon"], 2, 'no events of type "moon"\nhint: types begin with: agent, alert'),
-        (["--type", ""], 2, 'no events of type ""'),
+        (["--type", ""], 2, "--type is empty"),
         (["--agent", "cre"], 4, 'no agent "cre" in this city\nhint: did you mean "crew'),
         (["--since", "soon"], 2, '--since cannot be "soon"\nhint: a duration such as 10m'),
         (["--since", "-5"], 2, '--since cannot be "-5"'),

@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(300)]
 SECRET, OTHER = "sk-not-to-be-seen-4711", "pw-not-to-be-seen-0815"
 
 
+@pytest.mark.git
 def test_the_doctor_asks_the_cluster(
     line: Line, make_pod_city: MakePodCity, tmp_path: Path
 ) -> None:

@@ -155,7 +155,16 @@ def test_a_table_on_a_terminal_needs_no_library(quiet: City) -> None:
     assert not re.search(r"\| +(rich|typer)\b", loaded)
 
 
-@pytest.mark.parametrize("words", [["status"], ["plan"], ["doctor"], ["peek", "a"], ["--help"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["status"],
+        ["plan"],
+        pytest.param(["doctor"], marks=pytest.mark.git),
+        ["peek", "a"],
+        ["--help"],
+    ],
+)
 def test_a_pipe_gets_no_escape_codes(quiet: City, words: list[str]) -> None:
     done = quiet.gc(*words, env={"TERM": "xterm-256color"})
 

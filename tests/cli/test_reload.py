@@ -13,7 +13,7 @@ from tests.cli.conftest import HEAD, SLEEPERS, City, MakeCity, lives
 
 from gascity.testing.eventually import eventually
 
-LIMIT = 20.0
+LIMIT = 60.0
 LAST = "already read [0-9]+ s ago: "
 DEMO = '[[agents]]\nname = "talker"\nprovider = "demo"\nprompt_template = "talker.md"\n'
 

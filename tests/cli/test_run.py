@@ -50,6 +50,7 @@ def test_the_answer_is_all_that_is_printed(place: Place) -> None:
     ("script", "code", "told"),
     [
         ("echo so; echo why >&2; exit 3", 3, "agent exited with code 3: why"),
+        ("printf '\\033[31mred\\033[0m\\n' >&2; exit 1", 1, "agent exited with code 1: red"),
         ("kill -9 $$", 137, "agent exited with code 137: ended by SIGKILL"),
         ("kill -TERM $$", 143, "agent exited with code 143: ended by SIGTERM"),
     ],

@@ -153,7 +153,7 @@ def test_an_answer_ends_its_line_on_a_terminal(place: Place) -> None:
     [
         ("gc run --backend ", "claude codex demo gemini perplexity xai"),
         ("gc task start --backend x", "xai"),
-        ("gc runs ", "list show logs stop prune serve smith"),
+        ("gc runs ", "list show logs stop prune serve smith hull town/hull"),
         ("gc runs s", "show stop serve smith"),
         ("gc runs --j", "--json"),
         ("gc task start --depends-on ", "hull town/hull"),

@@ -406,6 +406,7 @@ def test_another_shell_does_not_make_it_differ(machine: Machine) -> None:
     assert done.returncode == 0, done
 
 
+@pytest.mark.git
 def test_the_doctor_speaks_of_a_service_that_would_end_the_agents(machine: Machine) -> None:
     assert "service" not in machine.gc("doctor").stdout
     machine.ok("service", "install")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 
 import pytest
 import yaml
@@ -40,11 +39,9 @@ def test_a_stop_while_it_waits_for_its_next_run(desk: Desk) -> None:
     desk.detach("work", COUNTS + "exit 1", "--delay", "1h")
     eventually(lambda: "comes in 1h" in desk.info("work")["why"], within=desk.city.limit)
 
-    began = time.monotonic()
     done = desk.city.gc("task", "stop", "work")
 
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() - began < 10
     assert desk.lines() == ["x"]
     assert desk.wait_for("work", "stopped")["attempts"] == 1
 

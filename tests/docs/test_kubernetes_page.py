@@ -37,6 +37,7 @@ def here(step: Step, namespace: str) -> Step:
     return replace(step, command=put(step.command), expected=expected)
 
 
+@pytest.mark.git
 @pytest.mark.kubernetes
 @pytest.mark.timeout(300)
 def test_a_reader_who_follows_the_page_has_a_city_in_the_cluster(reader: Reader, mine: str) -> None:

@@ -105,13 +105,13 @@ def check_texts(answer: City | ConfigProblems) -> None:
 
 
 def within_limit(path: Path, data: bytes, told: str) -> City | ConfigProblems:
-    began = time.perf_counter()
+    began = time.thread_time()  # of the processor, which others may use meanwhile
     try:
         answer = outcome(path, data)
         check_texts(answer)
     except Exception as error:  # any other exception is what this test is looking for
         raise AssertionError(f"{told}: {data!r}") from error
-    took = time.perf_counter() - began
+    took = time.thread_time() - began
     assert took < LIMIT, f"{told} took {took:.2f} s: {data[:500]!r}"
     return answer
 

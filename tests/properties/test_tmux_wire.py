@@ -18,7 +18,7 @@ from gascity.session.tmux.wire import Block, command, quote
 from gascity_tmux.connection import Connection
 from gascity_tmux.wire import Notice, Parser
 
-LIMIT = 20.0
+LIMIT = 60.0
 
 # Texts, and bytes that are no text, as they come out of the environment.
 WORDS = st.one_of(

@@ -131,6 +131,7 @@ def test_the_image_installs_what_there_is() -> None:
     assert extras <= set(project["optional-dependencies"])
     user = deployment["spec"]["template"]["spec"]["securityContext"]["runAsUser"]
     assert f"--uid {user} " in text
+    assert " git " in text  # without it the doctor finds something missing
     kept = (DEPLOY / "Dockerfile.dockerignore").read_text("utf-8").split()
     for name in (project["readme"], *project["license-files"], "pyproject.toml"):
         assert f"!{name}" in kept

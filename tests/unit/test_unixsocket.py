@@ -13,7 +13,7 @@ from gascity import unixsocket
 
 def exchange(path: str) -> bytes:
     """Listen, connect, and return what came through."""
-    with unixsocket.listen(path) as server, unixsocket.connect(path, timeout=5) as client:
+    with unixsocket.listen(path) as server, unixsocket.connect(path, timeout=60) as client:
         accepted, _ = server.accept()
         with accepted:
             client.sendall(b"hello")
@@ -71,11 +71,11 @@ def test_nobody_listening_is_an_os_error(tmp_path: Path) -> None:
     unixsocket.listen(stale).close()
 
     with pytest.raises(FileNotFoundError):
-        unixsocket.connect(str(tmp_path / "missing"), timeout=5)
+        unixsocket.connect(str(tmp_path / "missing"), timeout=60)
     with pytest.raises(FileNotFoundError):
-        unixsocket.connect(str(tmp_path / ("d" * 120) / "missing"), timeout=5)
+        unixsocket.connect(str(tmp_path / ("d" * 120) / "missing"), timeout=60)
     with pytest.raises(ConnectionRefusedError):
-        unixsocket.connect(stale, timeout=5)
+        unixsocket.connect(stale, timeout=60)
 
 
 def test_a_server_that_does_not_accept_cannot_hold_a_caller(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_server_that_does_not_accept_cannot_hold_a_caller(tmp_path: Path) -> N
     with unixsocket.listen(path) as server:
         server.listen(0)
         try:
-            waiting.append(unixsocket.connect(path, timeout=5))
+            waiting.append(unixsocket.connect(path, timeout=60))
             with pytest.raises((TimeoutError, BlockingIOError)):
                 waiting.append(unixsocket.connect(path, timeout=0.2))
         finally:
@@ -137,7 +137,7 @@ def test_listening_leaves_other_threads_their_file_modes(tmp_path: Path) -> None
 def test_the_other_end_is_this_user(tmp_path: Path) -> None:
     path = str(tmp_path / "sock")
 
-    with unixsocket.listen(path) as server, unixsocket.connect(path, timeout=5) as client:
+    with unixsocket.listen(path) as server, unixsocket.connect(path, timeout=60) as client:
         accepted, _ = server.accept()
         with accepted:
             assert unixsocket.peer_is_me(accepted)

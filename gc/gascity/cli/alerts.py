@@ -14,7 +14,7 @@ import typer
 from gascity.cli import render
 from gascity.cli.change import asked_or_alone
 from gascity.cli.city import Here, find_agents, names_meant
-from gascity.cli.options import AgentNames, AsJson, seconds
+from gascity.cli.options import AgentNames, AsJson, not_empty, seconds
 from gascity.cli.quick import STATUS_TIMEOUT
 from gascity.config.problems import visible
 from gascity.core.spans import span
@@ -78,7 +78,12 @@ def mute(
     agents: AgentNames,
     how_long: Annotated[
         str | None,
-        typer.Option("--for", metavar="TIME", help="For how long, such as 2h; else until unmuted."),
+        typer.Option(
+            "--for",
+            metavar="TIME",
+            callback=not_empty,
+            help="For how long, such as 2h; else until unmuted.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:

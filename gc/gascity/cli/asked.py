@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from gascity.cli.city import Here, find_agent
 from gascity.cli.limit_now import LimitNow
+from gascity.cli.nearest import did_you_mean
 from gascity.config import classes
 from gascity.config.find import CITY_FILE
 from gascity.config.oneshots import built_in
@@ -134,8 +135,9 @@ def _who(
         )
     found = known.get(name) or known.get(name.lower())
     if found is None and not classes.where(name):
-        there = ", ".join(able(known))
-        raise UsageError(f"unknown agent type: {name}", hint=f"there are: {there}")
+        there = able(known)
+        hint = did_you_mean(name, there, otherwise=f"there are: {', '.join(there)}")
+        raise UsageError(f"unknown agent type: {name}", hint=hint)
     return _able(found or OneShot(name), known), "", {}
 
 

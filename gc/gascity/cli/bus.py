@@ -14,9 +14,9 @@ from typing import Annotated
 
 import typer
 
-from gascity.cli.options import complete_messages, not_empty
+from gascity.cli.options import JsonLines, LastLines, complete_messages, not_empty
 from gascity.config.problems import visible
-from gascity.errors import Exit
+from gascity.errors import Exit, UsageError
 
 LINES = 50
 KEYS = {"author": "agent", "body": "message"}  # where they are called otherwise in the journal
@@ -33,29 +33,33 @@ _Since = Annotated[
 _Types = Annotated[
     list[str] | None,
     typer.Option(
-        "--type", metavar="TYPE", autocompletion=complete_messages, help="Only these: FACT."
+        "--type",
+        metavar="TYPE",
+        callback=not_empty,
+        autocompletion=complete_messages,
+        help="Only these: FACT.",
     ),
 ]
 _Projects = Annotated[
     list[str] | None,
     typer.Option(
-        "--project", metavar="PROJECT", help="Only those of this project; inside a run, its own."
+        "--project",
+        metavar="PROJECT",
+        callback=not_empty,
+        help="Only those of this project; inside a run, its own.",
     ),
 ]
 _All = Annotated[
     bool, typer.Option("--all", help="Inside a run: those of all projects, not of its own alone.")
 ]
 _Tasks = Annotated[
-    list[str] | None, typer.Option("--task", metavar="TASK", help="Only those of this task.")
+    list[str] | None,
+    typer.Option("--task", metavar="TASK", callback=not_empty, help="Only those of this task."),
 ]
 _Runs = Annotated[
-    list[str] | None, typer.Option("--run", metavar="RUN", help="Only those of this run.")
+    list[str] | None,
+    typer.Option("--run", metavar="RUN", callback=not_empty, help="Only those of this run."),
 ]
-_Lines = Annotated[
-    int | None,
-    typer.Option("-n", "--lines", min=0, help="How many of the last (50); 0 for all that is kept."),
-]
-_JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -120,11 +124,11 @@ def read(
     everything: _All = False,
     tasks: _Tasks = None,
     runs: _Runs = None,
-    lines: _Lines = None,
-    as_json: _JsonLines = False,
+    lines: LastLines = None,
+    as_json: JsonLines = False,
 ) -> int:
     """Show the messages on the bus, the oldest first."""
-    wanted = (types, [] if everything else projects, tasks, runs)
+    wanted = (types, _about(projects, everything=everything), tasks, runs)
     return _read(context, since, *wanted, lines, as_json=as_json, goes_on=False)
 
 
@@ -136,12 +140,19 @@ def follow(
     everything: _All = False,
     tasks: _Tasks = None,
     runs: _Runs = None,
-    lines: _Lines = None,
-    as_json: _JsonLines = False,
+    lines: LastLines = None,
+    as_json: JsonLines = False,
 ) -> int:
     """Show the messages on the bus, and go on with those that come, until Ctrl-C."""
-    wanted = (types, [] if everything else projects, tasks, runs)
+    wanted = (types, _about(projects, everything=everything), tasks, runs)
     return _read(context, since, *wanted, lines, as_json=as_json, goes_on=True)
+
+
+def _about(projects: list[str] | None, *, everything: bool) -> list[str] | None:
+    """Return the projects meant: None for the run's own, an empty list for all."""
+    if everything and projects:
+        raise UsageError("--project and --all: give one")
+    return [] if everything else projects
 
 
 def _read(
@@ -160,17 +171,18 @@ def _read(
     from gascity.cli.speaking import speaker
     from gascity.cli.wanting import since_when
     from gascity.journal.events import Wanted
-    from gascity.journal.message import checked_type
+    from gascity.journal.message import checked_name, checked_type
 
     who = speaker(context.obj, os.environ)
     own = os.environ.get("JRUN_PROJECT_ID", "")
+    about = [own] if projects is None and own else projects or ()
     start = since_when(since, time.time())
     wanted = Wanted(
         types=tuple(checked_type(word) for word in types or ()),
         since=start if isinstance(start, float) else None,
-        projects=tuple([own] if projects is None and own else projects or ()),
-        tasks=tuple(tasks or ()),
-        runs=tuple(runs or ()),
+        projects=tuple(checked_name("project", name) for name in about),
+        tasks=tuple(checked_name("task", name) for name in tasks or ()),
+        runs=tuple(checked_name("run", name) for name in runs or ()),
         messages=True,
     )
     after = start if isinstance(start, int) else 0

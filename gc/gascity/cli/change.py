@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gascity.cli.city import Here, find_agents, names_meant
-from gascity.cli.options import AgentNames, AsJson, seconds
+from gascity.cli.options import AgentNames, AsJson, not_empty, seconds
 from gascity.cli.quick import STOP_TIMEOUT
 from gascity.errors import CityHeld, Exit, NotRunning, UsageError
 
@@ -69,7 +69,12 @@ def drain(
     wait: Annotated[bool, typer.Option("--wait", help="Return when all of them are down.")] = False,
     timeout: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="With --wait: for how long.", show_default="10m"),
+        typer.Option(
+            metavar="TIME",
+            callback=not_empty,
+            help="With --wait: for how long.",
+            show_default="10m",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:

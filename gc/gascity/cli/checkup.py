@@ -1,4 +1,7 @@
-"""What `gc doctor` looks at: everything a city needs from the machine it runs on."""
+"""What `gc doctor` looks at: everything a city needs from the machine it runs on.
+
+The programs that `gc` needs also outside of cities are in `checkup_tools`.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from gascity.cli.checkup_tools import backends, tools
 from gascity.cli.city import Here
+from gascity.cli.finding import Finding
 from gascity.core.model import City, declared
 from gascity.errors import GascityError
 
@@ -19,27 +23,34 @@ SAMPLE = 16 * 1024  # bytes that are written to see whether that can be
 SEARCHED = 10.0  # seconds for which the journal is searched for damage
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at."""
-
-    name: str
-    fine: bool
-    says: str
-
-
 def checkup(here: Here) -> list[Finding]:
-    """Return what was found; starts nothing and leaves all as it is."""
+    """Return what was found; starts no session and leaves all as it is.
+
+    Outside of cities that is what one-shot runs need; a folder named with `-C` has to have a city.
+    """
+    from gascity.cli.asked import city_of
+
     version = ".".join(map(str, sys.version_info[:3]))
-    findings = [Finding("python", sys.version_info >= (3, 11), version)]
+    python = Finding("python", sys.version_info >= (3, 11), version)
     try:
-        city = here.load()
+        city = city_of(here)
     except GascityError as problem:
-        return [*findings, Finding("city file", fine=False, says=problem.message.splitlines()[0])]
-    findings.append(Finding("city file", fine=True, says=here.city_file))
-    findings += [_folder(here, city), *_journal(here)]
-    findings += [*_providers(city), *_commands(city), *_alerts(city), _controller(here)]
-    return [*findings, *_service(city)]
+        broken = Finding("city file", fine=False, says=problem.message.splitlines()[0])
+        return [python, broken, *tools()]
+    if city is None:
+        none = Finding("city file", fine=True, says="there is none here; `gc init` makes one")
+        return [python, none, *tools(), *backends()]
+    return [python, Finding("city file", True, here.city_file), *tools(), *_of_city(here, city)]
+
+
+def _of_city(here: Here, city: City) -> Iterator[Finding]:
+    yield _folder(here, city)
+    yield from _journal(here)
+    yield from _providers(city)
+    yield from _commands(city)
+    yield from _alerts(city)
+    yield _controller(here)
+    yield from _service(city)
 
 
 def _folder(here: Here, city: City) -> Finding:

@@ -5,13 +5,13 @@ Light until a city is read: agents ask in loops whether they should drain.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gascity.cli.ask import ask_controller
+from gascity.cli.nearest import did_you_mean
 from gascity.config.find import find_city
 from gascity.errors import ConfigError, NotFound
 
@@ -134,6 +134,5 @@ def _named(city: City, name: str) -> list[AgentSpec]:
                 hint="give the whole name",
             )
     names = [spec.name for spec in specs]
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f'did you mean "{near[0]}"?' if near else f"there are: {', '.join(names) or 'none'}"
+    hint = did_you_mean(name, names, otherwise=f"there are: {', '.join(names) or 'none'}")
     raise NotFound(f'there is no agent "{name}" in this city', hint=hint)

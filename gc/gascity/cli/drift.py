@@ -12,7 +12,7 @@ import typer
 
 from gascity.cli import render
 from gascity.cli.city import Here, find_agents, remembered
-from gascity.cli.options import AsJson, complete_agents
+from gascity.cli.options import AsJson, complete_agents, not_empty
 from gascity.cli.quick import STATUS_TIMEOUT
 from gascity.core.difference import Change, FieldChange, shown
 from gascity.errors import Exit, NotRunning
@@ -53,7 +53,10 @@ def diff(
     agents: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="AGENT", autocompletion=complete_agents, help="Only these agents or pools."
+            metavar="AGENT",
+            callback=not_empty,
+            autocompletion=complete_agents,
+            help="Only these agents or pools.",
         ),
     ] = None,
     as_json: AsJson = False,

@@ -16,7 +16,7 @@ import typer
 
 from gascity.cli.city import Here
 from gascity.cli.diary import Diary
-from gascity.cli.options import complete_agents, complete_types, not_empty
+from gascity.cli.options import JsonLines, LastLines, complete_agents, complete_types, not_empty
 from gascity.cli.past import opened, show_past
 from gascity.errors import Exit
 
@@ -47,6 +47,7 @@ def events(
         typer.Option(
             "--type",
             metavar="TYPE",
+            callback=not_empty,
             autocompletion=complete_types,
             help="Only these: session.crashed, session for all that begin so, FACT.",
         ),
@@ -56,17 +57,13 @@ def events(
         typer.Option(
             "--agent",
             metavar="AGENT",
+            callback=not_empty,
             autocompletion=complete_agents,
             help="Only those of this agent or pool.",
         ),
     ] = None,
-    lines: Annotated[
-        int | None,
-        typer.Option(
-            "-n", "--lines", min=0, help="How many of the last (50); 0 for all that is kept."
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    lines: LastLines = None,
+    as_json: JsonLines = False,
 ) -> int:
     """Show what happened in the city, the oldest first."""
     from gascity.cli.wanting import since_when, wanted_events

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import time
 from pathlib import Path
@@ -12,13 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gascity.cli.city import Here, find_agent
-from gascity.cli.options import AsJson, complete_agents, complete_backends
+from gascity.cli.options import AsJson, complete_agents, complete_backends, not_empty
 from gascity.errors import Exit, NotRunning, NotSupported, UsageError
 
 if TYPE_CHECKING:
     from gascity.cli.account import Seen
-
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])")
 
 
 def register(app: typer.Typer) -> None:
@@ -32,18 +29,24 @@ def explain(
         str | None,
         typer.Argument(
             metavar="AGENT",
+            callback=not_empty,
             autocompletion=complete_agents,
             help="Name of an agent; none with --file.",
         ),
     ] = None,
     file: Annotated[
         str | None,
-        typer.Option(metavar="SCREEN", help="A saved screen; - reads it from standard input."),
+        typer.Option(
+            metavar="SCREEN",
+            callback=not_empty,
+            help="A saved screen; - reads it from standard input.",
+        ),
     ] = None,
     backend: Annotated[
         str | None,
         typer.Option(
             metavar="BACKEND",
+            callback=not_empty,
             autocompletion=complete_backends,
             help="With --file: whose screen it is.",
         ),
@@ -139,12 +142,13 @@ def _saved(here: Here, file: str, backend: str, title: str) -> Seen:
 
 def saved_text(file: str) -> str:
     """Return a saved screen, without the sequences that colour it. Raises UsageError."""
-    if file == "-":
-        return _ESCAPES.sub("", sys.stdin.buffer.read().decode("utf-8", "replace"))
     from gascity.config.files import Unreadable, read_text
+    from gascity.screens.sequences import without_sequences
 
+    if file == "-":
+        return without_sequences(sys.stdin.buffer.read().decode("utf-8", "replace"))
     try:
-        return _ESCAPES.sub("", read_text(Path(file), file))
+        return without_sequences(read_text(Path(file), file))
     except Unreadable as error:
         place = f":{error.problem.line}" if error.problem.line else ""
         raise UsageError(f"{file}{place}: {error.problem.message}") from None

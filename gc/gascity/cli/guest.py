@@ -27,7 +27,10 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     socket: Annotated[
-        str, typer.Option(metavar="PATH", help="Serve a Unix socket, for this user alone.")
+        str,
+        typer.Option(
+            metavar="PATH", callback=not_empty, help="Serve a Unix socket, for this user alone."
+        ),
     ] = "",
     stdio: Annotated[
         bool, typer.Option("--stdio", help="Serve standard input and output.")

@@ -53,7 +53,11 @@ Timeout = Annotated[
 def register(group: typer.Typer) -> None:
     """Add the commands."""
     group.command()(call)
-    group.command("exec", context_settings={"allow_extra_args": True})(execute)
+    group.command(
+        "exec",
+        options_metavar="[OPTIONS] -- COMMAND ...",
+        context_settings={"allow_extra_args": True},
+    )(execute)
     group.command()(cp)
 
 
@@ -65,10 +69,16 @@ def complete_methods(incomplete: str) -> list[str]:
 def call(
     context: typer.Context,
     method: Annotated[
-        str, typer.Argument(autocompletion=complete_methods, help="ping, exec, read_file, ...")
+        str,
+        typer.Argument(
+            metavar="METHOD",
+            callback=not_empty,
+            autocompletion=complete_methods,
+            help="ping, exec, read_file, ...",
+        ),
     ],
     params: Annotated[
-        str, typer.Argument(metavar="[JSON]", help="An object or an array.", show_default=False)
+        str, typer.Argument(metavar="JSON", help="An object or an array.", show_default=False)
     ] = "{}",
     socket: Socket = "",
     token_file: TokenFile = "",
@@ -118,8 +128,12 @@ def execute(
 
 def cp(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(metavar="SRC", help="A file, or guest:PATH.")],
-    target: Annotated[str, typer.Argument(metavar="DST", help="A place, or guest:PATH.")],
+    source: Annotated[
+        str, typer.Argument(metavar="SRC", callback=not_empty, help="A file, or guest:PATH.")
+    ],
+    target: Annotated[
+        str, typer.Argument(metavar="DST", callback=not_empty, help="A place, or guest:PATH.")
+    ],
     socket: Socket = "",
     token_file: TokenFile = "",
     timeout: Timeout = "30s",
@@ -130,7 +144,10 @@ def cp(
     What arrives is there as a whole or not at all. `--timeout` is for each piece.
     """
     if source.startswith(GUEST) == target.startswith(GUEST):
-        raise UsageError("one side must be in the guest", hint="`gc guest cp SRC guest:PATH`")
+        raise UsageError(
+            "one side must be in the guest, and the other here",
+            hint="`gc guest cp SRC guest:PATH`, or `gc guest cp guest:PATH DST`",
+        )
     into = target.startswith(GUEST)
     path = (target if into else source).removeprefix(GUEST)
     if not path:
@@ -224,4 +241,5 @@ def _token(path: str) -> str:
         with open(path, encoding="utf-8") as file:
             return file.read().strip()
     except (OSError, ValueError) as problem:
-        raise UsageError(f"the token in {path} cannot be read: {problem}") from problem
+        why = problem.strerror if isinstance(problem, OSError) else "it is no text"
+        raise UsageError(f"the token in {path} cannot be read: {why}") from problem

@@ -30,7 +30,10 @@ _Backend = Annotated[str, typer.Argument(metavar="BACKEND", help="Whose hook it 
 _Name = Annotated[
     str,
     typer.Argument(
-        metavar="AGENT", autocompletion=complete_agents, help="An agent, a pool or a session."
+        metavar="AGENT",
+        callback=not_empty,
+        autocompletion=complete_agents,
+        help="An agent, a pool or a session.",
     ),
 ]
 

@@ -15,7 +15,7 @@ import typer
 
 from gascity.cli.city import Here, find_agents, names_meant
 from gascity.cli.detach import start_detached
-from gascity.cli.options import AgentNames, AsJson, complete_agents
+from gascity.cli.options import AgentNames, AsJson, complete_agents, not_empty
 from gascity.cli.quick import STOP_TIMEOUT, print_stopped
 from gascity.errors import CityHeld, Exit, HungUp, NotLeading, NotRunning, UsageError, explain
 
@@ -137,6 +137,7 @@ def stop(
         list[str] | None,
         typer.Argument(
             metavar="AGENT",
+            callback=not_empty,
             autocompletion=complete_agents,
             help="Only these; they stay down until `gc restart`.",
         ),

@@ -52,7 +52,10 @@ def peek(
     context: typer.Context,
     agent: AgentName,
     lines: Annotated[
-        int, typer.Option("-n", "--lines", min=0, help="How many lines; 0 for all that is kept.")
+        int,
+        typer.Option(
+            "-n", "--lines", metavar="N", min=0, help="How many lines; 0 for all that is kept."
+        ),
     ] = 50,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on showing what comes, until Ctrl-C.")

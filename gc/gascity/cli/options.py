@@ -27,28 +27,50 @@ def complete_agents(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def not_empty(
-    context: typer.Context, parameter: typer.CallbackParam, value: str | None
-) -> str | None:
+    context: typer.Context, parameter: typer.CallbackParam, value: str | list[str] | None
+) -> str | list[str] | None:
     """Refuse an empty word that was given: in a script it is a variable that nobody set."""
-    if value == "" and not context.resilient_parsing:
+    words = [value] if isinstance(value, str) else value or ()
+    if "" in words and not context.resilient_parsing:
         source = context.get_parameter_source(str(parameter.name))
         if source is not None and source.name == "COMMANDLINE":
             option = max(parameter.opts, key=len)
             what = option if option.startswith("-") else parameter.metavar or option.upper()
-            raise UsageError(f"{what.strip('[]')} is empty", hint="leave it out, or say which")
+            hint = "say which" if parameter.required else "leave it out, or say which"
+            raise UsageError(f"{what} is empty", hint=hint)
     return value
 
 
 AgentName = Annotated[
-    str, typer.Argument(metavar="AGENT", autocompletion=complete_agents, help="Name of an agent.")
+    str,
+    typer.Argument(
+        metavar="AGENT",
+        callback=not_empty,
+        autocompletion=complete_agents,
+        help="Name of an agent.",
+    ),
 ]
 AgentNames = Annotated[
     list[str],
     typer.Argument(
-        metavar="AGENT", autocompletion=complete_agents, help="Names of agents or pools."
+        metavar="AGENT",
+        callback=not_empty,
+        autocompletion=complete_agents,
+        help="Names of agents or pools.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
+LastLines = Annotated[
+    int | None,
+    typer.Option(
+        "-n",
+        "--lines",
+        metavar="N",
+        min=0,
+        help="How many of the last (50); 0 for all that is kept.",
+    ),
+]
 
 
 def complete_backends(context: typer.Context, incomplete: str) -> list[str]:

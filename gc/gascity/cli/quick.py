@@ -66,7 +66,7 @@ def print_drain(drain: bool, *, quiet: bool) -> int:
 
 
 def _folder(words: Sequence[str]) -> tuple[str, list[str]]:
-    if len(words) >= 2 and words[0] == "-C":
+    if len(words) >= 2 and words[0] == "-C" and words[1]:
         return words[1], list(words[2:])
     return ".", list(words)
 

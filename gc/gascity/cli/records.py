@@ -87,7 +87,10 @@ def agents_meant(here: Here, word: str) -> list[str]:
     except NotFound:
         raise NotFound(f'there is no task "{word}"', hint="`gc runs` shows what ran") from None
     except ConfigError as problem:
-        raise NotFound(f'there is no run of an agent "{word}"', hint=problem.message) from problem
+        raise NotFound(
+            f'there is no run of an agent "{word}"',
+            hint="the city file cannot be read; `gc check` tells why",
+        ) from problem
     try:
         return [spec.name for spec in find_agents(city, [word])]
     except NotFound as problem:

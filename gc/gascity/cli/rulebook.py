@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection
 
 from gascity.cli.city import Here
+from gascity.cli.nearest import did_you_mean
 from gascity.core.model import City, declared
 from gascity.errors import NotFound
 from gascity.screens.rules import NO_RULES, RuleBook, Rules
@@ -58,8 +58,7 @@ def book_here(here: Here) -> RuleBook:
 
 def unknown_backend(name: str, known: Collection[str]) -> NotFound:
     """Return the error for a backend that there is not."""
-    near = difflib.get_close_matches(name, list(known), n=1)
-    hint = f'did you mean "{near[0]}"?' if near else f"there are: {', '.join(sorted(known))}"
+    hint = did_you_mean(name, known, otherwise=f"there are: {', '.join(sorted(known))}")
     return NotFound(f'there is no backend "{name}"', hint=hint)
 
 

@@ -31,11 +31,17 @@ AsAgent = Annotated[
 Project = Annotated[
     str,
     typer.Option(
-        callback=not_empty, help="Whose work it is (the city's name).", show_default=False
+        metavar="PROJECT",
+        callback=not_empty,
+        help="Whose work it is (the city's name).",
+        show_default=False,
     ),
 ]
 OfTask = Annotated[
-    str, typer.Option(callback=not_empty, help="Which task (adhoc).", show_default=False)
+    str,
+    typer.Option(
+        metavar="TASK", callback=not_empty, help="Which task (adhoc).", show_default=False
+    ),
 ]
 Prompt = Annotated[
     str | None,

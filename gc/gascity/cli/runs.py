@@ -17,7 +17,7 @@ import typer
 
 from gascity.cli.city import Here
 from gascity.cli.options import AsJson, complete_agents, not_empty
-from gascity.errors import Exit, GascityError
+from gascity.errors import Exit, GascityError, NotFound
 
 if TYPE_CHECKING:
     from gascity.cli.records import Known
@@ -75,14 +75,21 @@ def complete_runs(context: typer.Context, incomplete: str) -> list[str]:
     return [run for run in found if run.startswith(incomplete)]
 
 
+def complete_names(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the names of agents, pools and tasks that begin so."""
+    from gascity.cli.task_actions import complete_tasks
+
+    return [*complete_agents(context, incomplete), *complete_tasks(context, incomplete)]
+
+
 def runs(
     context: typer.Context,
     agent: Annotated[
         str,
         typer.Argument(
-            metavar="[AGENT]",
+            metavar="AGENT",
             callback=not_empty,
-            autocompletion=complete_agents,
+            autocompletion=complete_names,
             help="Only those of this agent, pool or task.",
             show_default=False,
         ),
@@ -99,7 +106,10 @@ def runs(
         ),
     ] = "",
     lines: Annotated[
-        int, typer.Option("-n", "--lines", min=0, help="How many of the newest; 0 for all.")
+        int,
+        typer.Option(
+            "-n", "--lines", metavar="N", min=0, help="How many of the newest; 0 for all."
+        ),
     ] = LINES,
     as_json: AsJson = False,
 ) -> int:
@@ -107,7 +117,7 @@ def runs(
     from gascity.cli import records
 
     here: Here = context.obj
-    agents = records.agents_meant(here, agent) if agent else []
+    agents = _whose(context, agent) if agent else []
     if run:
         (one,) = records.known(here, [records.find_run(here, run, agents)])
         sys.stdout.write(json.dumps(one.document(), indent=2) + "\n" if as_json else told(one))
@@ -128,6 +138,21 @@ def runs(
     rows = [_row(one) for one in readable]
     render.table(COLUMNS, rows, state=COLUMNS.index("STATE"), spare=SPARE)
     return Exit.OK
+
+
+def _whose(context: typer.Context, word: str) -> list[str]:
+    """Return whose runs a word means. Raises NotFound, also for a command that was misspelt."""
+    from gascity.cli import records
+    from gascity.cli.nearest import did_you_mean
+
+    try:
+        return records.agents_meant(context.obj, word)
+    except NotFound as problem:
+        group = context.parent.command if context.parent is not None else None
+        known = list(group.commands) if isinstance(group, ListByDefault) else []
+        if not problem.hint.startswith("did you mean"):
+            problem.hint = did_you_mean(word, known, otherwise=problem.hint)
+        raise
 
 
 def _warn(found: list[Known]) -> None:

@@ -36,7 +36,10 @@ def list_rules(
     backend: Annotated[
         str | None,
         typer.Argument(
-            metavar="BACKEND", autocompletion=complete_backends, help="Only those of this one."
+            metavar="BACKEND",
+            callback=not_empty,
+            autocompletion=complete_backends,
+            help="Only those of this one.",
         ),
     ] = None,
     as_json: AsJson = False,

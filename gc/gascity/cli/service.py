@@ -21,10 +21,18 @@ if TYPE_CHECKING:
 Name = Annotated[
     str,
     typer.Option(
-        "--name", callback=not_empty, help="Name of the service; made from the city's if not given."
+        "--name",
+        metavar="NAME",
+        callback=not_empty,
+        help="Name of the service; made from the city's if not given.",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Also when a person edited its file.")]
+
+
+def complete_managers(incomplete: str) -> list[str]:
+    """Return the service managers that begin so."""
+    return [name for name in ("systemd", "launchd") if name.startswith(incomplete)]
 
 
 def register(app: typer.Typer) -> None:
@@ -297,6 +305,7 @@ def show(
             "--for",
             metavar="KIND",
             callback=not_empty,
+            autocompletion=complete_managers,
             help="systemd or launchd; this machine's if not.",
         ),
     ] = "",

@@ -14,6 +14,7 @@ import typer
 
 from gascity import __version__
 from gascity.cli.city import Here
+from gascity.cli.nearest import did_you_mean
 from gascity.cli.options import AsJson, not_empty
 from gascity.core.naming import LONGEST_COMPONENT
 from gascity.errors import Exit, GascityError, UsageError
@@ -45,19 +46,34 @@ def register(app: typer.Typer) -> None:
     app.command()(version)
 
 
+def complete_presets(incomplete: str) -> list[str]:
+    """Return the names of built-in backends that begin so."""
+    from gascity.config.backends import presets
+
+    return [name for name in presets() if name.startswith(incomplete)]
+
+
 def init(
     context: typer.Context,
     folder: Annotated[
-        str | None, typer.Argument(metavar="DIR", help="Where; made when missing.")
+        str | None,
+        typer.Argument(metavar="DIR", callback=not_empty, help="Where; made when missing."),
     ] = None,
     name: Annotated[
         str,
-        typer.Option(callback=not_empty, help="Name of the city; that of the folder if not given."),
+        typer.Option(
+            metavar="NAME",
+            callback=not_empty,
+            help="Name of the city; that of the folder if not given.",
+        ),
     ] = "",
     backend: Annotated[
         str,
         typer.Option(
-            callback=not_empty, help="What the agents run; the first one installed if not given."
+            metavar="BACKEND",
+            callback=not_empty,
+            autocompletion=complete_presets,
+            help="What the agents run; the first one installed if not given.",
         ),
     ] = "",
 ) -> int:
@@ -67,7 +83,8 @@ def init(
     root = Path(context.obj.folder, folder or ".")
     known = list(presets())
     if backend and backend not in known:
-        raise UsageError(f'there is no backend "{backend}"', hint=f"there are: {', '.join(known)}")
+        hint = did_you_mean(backend, known, otherwise=f"there are: {', '.join(known)}")
+        raise UsageError(f'there is no backend "{backend}"', hint=hint)
     chosen = backend or _first_installed()
     title = name or _as_name(root.resolve().name)
     if len(title) > LONGEST_COMPONENT or not re.fullmatch(r"[A-Za-z0-9_]+(-[A-Za-z0-9_]+)*", title):
@@ -116,7 +133,7 @@ def check(context: typer.Context, as_json: AsJson = False) -> int:
     except ConfigProblems as found:
         if as_json:
             problems = [asdict(problem) for problem in found.problems]
-            typer.echo(json.dumps({"problems": problems}, indent=2))
+            typer.echo(json.dumps({"problems": problems, "warnings": []}, indent=2))
         else:
             sys.stderr.write(found.message + "\n")
         return found.exit_code
@@ -155,7 +172,8 @@ def doctor(context: typer.Context, as_json: AsJson = False) -> int:
 
     results = checkup(context.obj)
     if as_json:
-        typer.echo(json.dumps([asdict(result) for result in results], indent=2))
+        document = {"findings": [asdict(result) for result in results]}
+        typer.echo(json.dumps(document, indent=2))
     else:
         for result in results:
             typer.echo(f"{'ok  ' if result.fine else 'FAIL'}  {result.name}: {result.says}")

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from gascity.cli.city import Here, find_agent, names_meant, reach
-from gascity.cli.options import AgentName, AsJson, complete_agents, seconds
+from gascity.cli.options import AgentName, AsJson, complete_agents, not_empty, seconds
 from gascity.errors import Exit, UsageError
 
 LONGEST = 3600.0  # a command that waits longer is better kept with --queue
@@ -46,7 +46,12 @@ def nudge(
     ] = None,
     timeout: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="How long to wait at most: 30s, 2m.", show_default="30s"),
+        typer.Option(
+            metavar="TIME",
+            callback=not_empty,
+            help="How long to wait at most: 30s, 2m.",
+            show_default="30s",
+        ),
     ] = None,
     queue: Annotated[
         bool,
@@ -54,7 +59,12 @@ def nudge(
     ] = False,
     expires: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="With --queue: for how long.", show_default="24h"),
+        typer.Option(
+            metavar="TIME",
+            callback=not_empty,
+            help="With --queue: for how long.",
+            show_default="24h",
+        ),
     ] = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="Send it as it is, even where it acts as a command.")
@@ -144,6 +154,7 @@ def prime(
         str | None,
         typer.Argument(
             metavar="AGENT",
+            callback=not_empty,
             autocompletion=complete_agents,
             help="Name of an agent; inside a session, the agent itself.",
         ),

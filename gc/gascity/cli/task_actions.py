@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gascity.cli.city import Here
+from gascity.cli.nearest import did_you_mean
 from gascity.cli.options import AsJson, not_empty
 from gascity.errors import Exit, GascityError, NotFound, NotRunning, StopTimedOut
 
@@ -57,12 +58,17 @@ def find_task(home: Home, word: str) -> TaskPlace:
         names = " or ".join(f"{one.project}/{one.name}" for one in found)
         raise NotFound(f'"{word}" could be {names}', hint="give the whole name")
     if not found:
-        raise NotFound(f'there is no task "{word}"', hint="`gc task status` shows which there are")
+        known = [one.name if not project else f"{one.project}/{one.name}" for one in _all(home)]
+        hint = did_you_mean(word, known, otherwise="`gc task status` shows which there are")
+        raise NotFound(f'there is no task "{word}"', hint=hint)
     return (ours if len(found) > 1 else found)[0]
 
 
 TaskName = Annotated[
-    str, typer.Argument(metavar="TASK", autocompletion=complete_tasks, help="Its name.")
+    str,
+    typer.Argument(
+        metavar="TASK", callback=not_empty, autocompletion=complete_tasks, help="Its name."
+    ),
 ]
 
 
@@ -71,7 +77,7 @@ def status(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="[TASK]",
+            metavar="TASK",
             callback=not_empty,
             autocompletion=complete_tasks,
             help="Only this one.",

@@ -49,7 +49,9 @@ def complete_tasks(context: typer.Context, incomplete: str) -> list[str]:
 
 def start(
     context: typer.Context,
-    task: Annotated[str, typer.Option(callback=not_empty, help="Its name.", show_default=False)],
+    task: Annotated[
+        str, typer.Option(metavar="TASK", callback=not_empty, help="Its name.", show_default=False)
+    ],
     backend: Backend = "",
     agent: AsAgent = "",
     project: Project = "",
@@ -57,7 +59,10 @@ def start(
     prompt_file: PromptFile = "",
     cwd: Cwd = "",
     max_restarts: Annotated[
-        int, typer.Option(min=0, max=1_000_000, help="How often it is run again; 0 for one run.")
+        int,
+        typer.Option(
+            metavar="N", min=0, max=1_000_000, help="How often it is run again; 0 for one run."
+        ),
     ] = MAX_RESTARTS,
     delay: Annotated[
         str, typer.Option(metavar="TIME", callback=not_empty, help="How long between two runs.")
@@ -87,6 +92,7 @@ def start(
         list[str] | None,
         typer.Option(
             metavar="TASK",
+            callback=not_empty,
             autocompletion=complete_tasks,
             help="A task that has to be done before.",
             show_default=False,
@@ -134,7 +140,9 @@ def resume(
     context: typer.Context,
     name: Annotated[
         str,
-        typer.Argument(metavar="TASK", autocompletion=complete_tasks, help="Its name."),
+        typer.Argument(
+            metavar="TASK", callback=not_empty, autocompletion=complete_tasks, help="Its name."
+        ),
     ],
     detach: Detach = False,
     as_json: AsJson = False,

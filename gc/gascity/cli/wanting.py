@@ -6,13 +6,13 @@ too, also while the city file is broken.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from gascity.cli.city import Here, find_agents
+from gascity.cli.nearest import did_you_mean
 from gascity.config.durations import parse_duration
 from gascity.config.problems import quoted
 from gascity.core.actions import EventType
@@ -72,9 +72,8 @@ def _type(word: str, known: set[str]) -> str:
         return word
     if any(kind.startswith(beginning) for kind in known):
         return beginning
-    near = difflib.get_close_matches(word, sorted(known), n=1)
     groups = ", ".join(sorted({kind.partition(".")[0] for kind in known}))
-    hint = f'did you mean "{near[0]}"?' if near else f"types begin with: {groups}"
+    hint = did_you_mean(word, known, otherwise=f"types begin with: {groups}")
     raise UsageError(f"there are no events of type {quoted(word)}", hint=hint)
 
 

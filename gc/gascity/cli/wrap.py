@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from gascity.cli.city import Here
+from gascity.cli.nearest import did_you_mean
 from gascity.cli.options import complete_backends, not_empty
 from gascity.cli.run_options import OfTask, Project
 from gascity.errors import UsageError
@@ -63,8 +64,9 @@ def wrap(
     if backend:
         found: OneShot | None = made.known.get(backend)
         if found is None:
-            there = ", ".join(sorted(made.known))
-            raise UsageError(f"unknown agent type: {backend}", hint=f"there are: {there}")
+            there = f"there are: {', '.join(sorted(made.known))}"
+            hint = did_you_mean(backend, made.known, otherwise=there)
+            raise UsageError(f"unknown agent type: {backend}", hint=hint)
         made = replace(made, backend=replace(found, run=RunCommand(command)))
     made = replace(made, kind=WRAP, by=lambda started: Wrapped(command, started))
     cancel = Cancel()

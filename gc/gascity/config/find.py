@@ -15,8 +15,16 @@ CITY_FILE = "city.toml"
 
 
 def find_city(start: str) -> str:
-    """Return the path of the nearest `city.toml` in `start` or above it. Raises NotFound."""
-    start = os.path.abspath(start)
+    """Return the path of the nearest `city.toml` in `start` or above it. Raises NotFound.
+
+    What is not a folder belongs to no city, also where it would lie in one.
+    """
+    try:
+        start = os.path.abspath(start)
+    except FileNotFoundError:
+        raise NotFound("the folder you are in is not there any more") from None
+    if not os.path.isdir(start):  # before going upwards: a slip must not mean the city around it
+        raise NotFound(f"there is no folder {start!a}")
     folder = start
     while True:
         path = os.path.join(folder, CITY_FILE)
@@ -26,8 +34,6 @@ def find_city(start: str) -> str:
         if above == folder:
             break
         folder = above
-    if not os.path.isdir(start):
-        raise NotFound(f"there is no folder {start!a}")
     raise NotFound(
         f"there is no {CITY_FILE} in {start!a} or any folder above it",
         hint="`gc init` makes a city here",

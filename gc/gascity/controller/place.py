@@ -49,12 +49,10 @@ class Place:
 
         Raises GascityError when that cannot be done.
         """
+        from gascity.runs.places import make_state  # noqa: PLC0415  those who only look need no runs
+
         try:
-            os.makedirs(self.state, mode=0o700, exist_ok=True)
-            ignore = os.path.join(self.state, ".gitignore")
-            if not os.path.exists(ignore):
-                with open(ignore, "w", encoding="utf-8") as file:
-                    file.write("*\n")
+            make_state(self.state)
         except OSError as problem:
             raise GascityError(
                 f"the folder {self.state} cannot be made or written: {problem.strerror}"

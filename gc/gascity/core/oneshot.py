@@ -29,6 +29,11 @@ class Format(StrEnum):
     GEMINI = "gemini"
 
 
+def format_named(word: str) -> Format:
+    """Return the form of that name, as a record has it; text where it names none."""
+    return Format(word) if word in tuple(Format) else Format.TEXT
+
+
 @dataclass(frozen=True, slots=True)
 class RunCommand:
     """The command that does one piece of work, as words; no shell reads them.

@@ -67,9 +67,8 @@ def serve(settings: Settings) -> None:
     executor = Executor(workdir, timeout=settings.timeout, most=settings.max_output)
     rules = Rules(Methods(executor, files), _token(settings.token_file), settings.max_line)
     server = Server(rules, executor, most=settings.max_connections)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup
-            signal.signal(number, server.stop)
+    is_nohup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    server.stop_at((signal.SIGTERM, signal.SIGINT) + (() if is_nohup else (signal.SIGHUP,)))
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if it is ignored, exit codes are lost
     _give_memory_back()
     if settings.stdio:

@@ -6,7 +6,6 @@ At most one serves a home. Its key is made anew each time, and whoever can read 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import secrets
@@ -14,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gascity.errors import CityHeld, GascityError
+from gascity.runs.locks import lock
 from gascity.runs.places import Home
 from gascity.session import pids
 
@@ -48,12 +48,10 @@ def serving(home: Home) -> Iterator[None]:
         why = problem.strerror or str(problem)
         raise GascityError(f"nothing can be written in {home.path}: {why}") from problem
     with open(descriptor, "rb"):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not lock(descriptor):
             other = address_of(home)
             where = f" at {other.url}" if other is not None else ""
-            raise CityHeld(f"the runs of {home.path} are served{where} already") from None
+            raise CityHeld(f"the runs of {home.path} are served{where} already")
         try:
             yield
         finally:

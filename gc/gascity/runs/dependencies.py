@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator, Mapping, Sequence
 
 from gascity.errors import GascityError, NotFound, UsageError
-from gascity.runs import desired
+from gascity.runs import desired, locks
 from gascity.runs.places import Home, TaskPlace
 from gascity.runs.task_info import TaskState
 
@@ -31,13 +30,8 @@ def whole(place: TaskPlace) -> str:
 def deciding(home: Home) -> Iterator[None]:
     """Let nobody else declare dependencies meanwhile: two could close a circle together."""
     os.makedirs(home.projects, mode=0o700, exist_ok=True)
-    path = os.path.join(home.projects, _LOCK)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with locks.locked(os.path.join(home.projects, _LOCK)):
         yield
-    finally:
-        os.close(descriptor)
 
 
 def check(home: Home, task: TaskPlace, depends_on: Sequence[TaskPlace]) -> None:

@@ -8,13 +8,13 @@ so a record that says `running` while nobody holds it is of a supervisor that wa
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from gascity.errors import Exit, GascityError, NotFound
+from gascity.runs import locks
 from gascity.runs.folder import RunFolder
 from gascity.runs.info import utc
 from gascity.runs.places import TaskPlace
@@ -63,7 +63,7 @@ def read(place: TaskPlace) -> TaskInfo:
 
 def write(place: TaskPlace, info: TaskInfo) -> None:
     """Keep a record, whatever was there. Raises GascityError."""
-    with _written(place), _changing(place):
+    with _written(place), locks.locked(os.path.join(place.path, _CHANGES)):
         RunFolder(place.path).write(INFO, to_yaml(info))
 
 
@@ -72,7 +72,7 @@ def change(place: TaskPlace, how: Change) -> TaskInfo:
 
     Raises NotFound, BrokenTask, GascityError.
     """
-    with _written(place), _changing(place):
+    with _written(place), locks.locked(os.path.join(place.path, _CHANGES)):
         before = read(place)
         after = how(before)
         if after != before:
@@ -110,7 +110,7 @@ def hold(place: TaskPlace) -> int:
         path = os.path.join(place.path, _SUPERVISOR)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         deadline = time.monotonic() + _PATIENCE
-        while not _lock(descriptor, fcntl.LOCK_EX):
+        while not locks.lock(descriptor):
             holder = _holder(place)
             if holder is not None or time.monotonic() >= deadline:
                 os.close(descriptor)
@@ -125,14 +125,7 @@ def hold(place: TaskPlace) -> int:
 
 def is_held(place: TaskPlace) -> bool:
     """Tell whether somebody supervises it."""
-    try:
-        descriptor = os.open(os.path.join(place.path, _SUPERVISOR), os.O_RDONLY)
-    except FileNotFoundError:
-        return False
-    try:
-        return not _lock(descriptor, fcntl.LOCK_SH)
-    finally:
-        os.close(descriptor)
+    return locks.is_locked(os.path.join(place.path, _SUPERVISOR))
 
 
 def truth(place: TaskPlace) -> TaskInfo:
@@ -167,14 +160,6 @@ def _killed(info: TaskInfo) -> TaskInfo:
     )
 
 
-def _lock(descriptor: int, how: int) -> bool:
-    try:
-        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def _holder(place: TaskPlace) -> int | None:
     """Return the pid of a supervisor that lives and was written down."""
     with contextlib.suppress(GascityError):
@@ -182,18 +167,6 @@ def _holder(place: TaskPlace) -> int | None:
         if process is not None and pids.table.started(process.pid) == process.started:
             return process.pid
     return None
-
-
-@contextlib.contextmanager
-def _changing(place: TaskPlace) -> Iterator[None]:
-    """Hold the right to change the record; others have it for an instant only."""
-    path = os.path.join(place.path, _CHANGES)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager

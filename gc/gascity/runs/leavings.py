@@ -23,6 +23,7 @@ from gascity.runs.folder import (
     open_file,
 )
 from gascity.runs.streams import text_of
+from gascity.screens.sequences import without_sequences
 
 _TAIL = 64 * 1024  # bytes of a file that are looked at for its last lines
 
@@ -50,7 +51,7 @@ def last_lines(folder: RunFolder, name: str, count: int, secrets: Sequence[str] 
 def tail(path: str, size: int, secrets: Sequence[str] = ()) -> str:
     """Return about the last `size` bytes of a file, as text without any part of these secrets.
 
-    Empty where there is no such file.
+    Nothing in it colours a terminal or moves its cursor. Empty where there is no such file.
     """
     longest = max((len(secret.encode("utf-8", "replace")) for secret in secrets), default=0)
     try:
@@ -60,8 +61,9 @@ def tail(path: str, size: int, secrets: Sequence[str] = ()) -> str:
             text = file.read(size + longest).decode("utf-8", "replace")
     except OSError:
         return ""
-    # At the very beginning may be the rest of a secret, which is no copy of it.
-    return conceal(text, secrets)[longest if before > 0 else 0 :]
+    # A secret in two colours is one only without them. At the very beginning may be the rest of
+    # one, which is no copy of it.
+    return conceal(without_sequences(text), secrets)[longest if before > 0 else 0 :]
 
 
 def _answer(folder: RunFolder, form: Format) -> None:

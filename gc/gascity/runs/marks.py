@@ -8,7 +8,6 @@ no mark is nobody's.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import stat
@@ -20,6 +19,7 @@ from typing import IO, Any
 
 from gascity.core.observed import ProcessId
 from gascity.runs.folder import RunFolder
+from gascity.runs.locks import lock
 from gascity.session import pids
 
 _NEW = ".new-"  # how the name of a mark begins that is not written yet
@@ -65,13 +65,14 @@ class Held:
 def make(marks: str, run: RunFolder) -> Held:
     """Mark a run; from the first moment that the mark is there it is held. Raises OSError."""
     os.makedirs(marks, mode=0o700, exist_ok=True)
+    pid = os.getpid()
+    said = {"folder": run.path, "runner": pid, "runner_started": pids.table.started(pid)}
+    text = json.dumps(said)
     descriptor, beside = tempfile.mkstemp(dir=marks, prefix=_NEW)
     file = os.fdopen(descriptor, "w", encoding="utf-8")
     try:
-        _lock(file)
-        pid = os.getpid()
-        said = {"folder": run.path, "runner": pid, "runner_started": pids.table.started(pid)}
-        file.write(json.dumps(said))
+        lock(file)
+        file.write(text)
         file.flush()
         path = os.path.join(marks, run.run_id)
         os.rename(beside, path)
@@ -117,7 +118,7 @@ def taken_over(path: str) -> Iterator[bool]:
         yield False
         return
     with file:
-        if not _lock(file) or not _is_still(file, path):
+        if not lock(file) or not _is_still(file, path):
             yield False
             return
         yield True
@@ -126,21 +127,19 @@ def taken_over(path: str) -> Iterator[bool]:
 
 
 def sweep(marks: str) -> None:
-    """Remove what those left who were killed while they made a mark."""
+    """Remove what those left who were killed while they made a mark.
+
+    An empty one may be of somebody who is about to lock it.
+    """
     with contextlib.suppress(OSError):
         for name in os.listdir(marks):
             path = os.path.join(marks, name)
-            if name.startswith(_NEW) and os.stat(path).st_mtime < time.time() - _STALE:
+            if not name.startswith(_NEW):
+                continue
+            about = os.stat(path)
+            if about.st_size or about.st_mtime < time.time() - _STALE:
                 with taken_over(path):
                     pass
-
-
-def _lock(file: IO[str]) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _is_still(file: IO[str], path: str) -> bool:

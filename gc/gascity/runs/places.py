@@ -22,12 +22,14 @@ from gascity.core.naming import is_component
 from gascity.errors import GascityError, NotFound, UsageError
 from gascity.journal.where import home
 from gascity.runs import marks
+from gascity.runs.environment import MARK
 from gascity.runs.folder import RunFolder, Runs
 from gascity.runs.ids import age_of, is_run_id, new_run_id
 from gascity.runs.marks import Held, OpenRun
 
 __all__ = ["Held", "Home", "OpenRun", "TaskPlace", "find_home"]
 
+STATE = ".gc"  # the folder beside a city file
 PROJECTS = "projects"
 OPEN = ".open"
 DONE = "DONE"
@@ -98,7 +100,7 @@ class Home:
     def make(self) -> None:
         """Make its folder, for its owner alone. Raises GascityError."""
         try:
-            os.makedirs(self.path, mode=0o700, exist_ok=True)
+            make_state(self.path)
         except OSError as problem:
             why = problem.strerror or str(problem)
             raise GascityError(f"nothing can be kept in {self.path}: {why}") from problem
@@ -109,7 +111,7 @@ class Home:
         Raises GascityError when nothing can be written there.
         """
         try:
-            os.makedirs(self.path, mode=0o700, exist_ok=True)
+            make_state(self.path)
             while True:
                 os.makedirs(task.runs.path, mode=0o700, exist_ok=True)
                 folder = task.runs.of(new_run_id())
@@ -163,17 +165,39 @@ class Home:
         return self.task(project, task).runs.of(run.run_id).path
 
 
+def make_state(path: str) -> None:
+    """Make a folder for state, for its owner alone; a city's stays out of git. Raises OSError."""
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    ignore = os.path.join(path, ".gitignore")
+    if os.path.basename(path) == STATE and not os.path.exists(ignore):
+        with open(ignore, "w", encoding="utf-8") as file:
+            file.write("*\n")
+
+
 def find_home(folder: str) -> Home:
     """Return the home of the city that a folder belongs to, or the user's own where there is none.
 
-    Raises NotFound when there is no such folder.
+    Where an agent works on an issue, a city file is a copy of that of the repository: there it is
+    the home of its run. Raises NotFound when there is no such folder.
     """
+    if of_run := _of_the_issue(folder):
+        return Home(of_run)
     try:
-        return Home(os.path.join(os.path.dirname(find_city(folder)), ".gc"))
+        return Home(os.path.join(os.path.dirname(find_city(folder)), STATE))
     except NotFound:
         if not os.path.isdir(folder):
             raise
     return Home(os.path.realpath(home(os.environ)))
+
+
+def _of_the_issue(folder: str) -> str:
+    """Return the home of the run that works on an issue in this folder; empty for none."""
+    tree, mark = os.environ.get("COCODE_REPO_PATH", ""), os.environ.get(MARK, "")
+    inside = os.path.realpath(folder)
+    if not tree or not mark or os.path.commonpath([inside, os.path.realpath(tree)]) != tree:
+        return ""
+    home_of_run, _, run = mark.rpartition(":")
+    return home_of_run if is_run_id(run) and os.path.isdir(home_of_run) else ""
 
 
 def _are_names(*texts: str) -> bool:

@@ -17,8 +17,13 @@ _FIRST = "You are one run of a task, started by gc. These are also in your envir
 _RULE = "\n---\n"
 
 
-def prompt_text(prompt: str, ids: RunIds, paths: RunPaths, *, restart: bool = False) -> str:
-    """Return what a run is given; `restart` says that one before it did not finish the task."""
+def prompt_text(
+    prompt: str, ids: RunIds, paths: RunPaths, *, restart: bool = False, by_file: bool = True
+) -> str:
+    """Return what a run is given; `restart` says that one before it did not finish the task.
+
+    `by_file` says that a file DONE is how it tells that the task is done.
+    """
     facts = {
         "JRUN_PROJECT_ID": ids.project_id,
         "JRUN_TASK_ID": ids.task_id,
@@ -30,12 +35,12 @@ def prompt_text(prompt: str, ids: RunIds, paths: RunPaths, *, restart: bool = Fa
         "JRUN_MESSAGE_BUS": paths.message_bus,
     }
     listed = "".join(f"{name}={_word(value)}\n" for name, value in facts.items())
+    done = f"When the task is done, create: {_word(f'{paths.task_folder}/{DONE}')}\n"
     rules = f"""
 Write your summary to {OUTPUT} in {_word(paths.run_folder)}
 Tell the other runs what they should know with `gc bus post`; `gc bus post --help` says how.
 Start a run of your own, for a part of the work, with `gc run`; `gc run --help` says how.
-When the task is done, create: {_word(f"{paths.task_folder}/{DONE}")}
-"""
+{done if by_file else ""}"""
     return f"{_FIRST}{listed}{rules}{_RULE}{CONTINUE if restart else ''}{prompt}"
 
 

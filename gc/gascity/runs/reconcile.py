@@ -10,12 +10,12 @@ import contextlib
 import time
 from dataclasses import replace
 
-from gascity.core.oneshot import Format
+from gascity.core.oneshot import format_named
 from gascity.errors import GascityError
 from gascity.journal.bus import Bus
 from gascity.runs import messages
 from gascity.runs.folder import RunFolder
-from gascity.runs.info import JOB, Broken, RunInfo, Status, seconds_of, utc
+from gascity.runs.info import JOB, Broken, RunInfo, Status, utc
 from gascity.runs.job import mark_of
 from gascity.runs.leavings import complete
 from gascity.runs.marked import end_marked
@@ -49,8 +49,7 @@ def _settle(home: Home, run: OpenRun) -> None:
     project, task = folder.belongs_to()  # an agent may have changed what the record says
     begun = RunInfo(folder.run_id, kind=JOB) if isinstance(found, Broken) else found
     info = replace(begun, project_id=project, task_id=task)
-    forms = {str(form): form for form in Format}
-    complete(folder, forms.get(info.format, Format.TEXT))
+    complete(folder, format_named(info.format))
     folder.tidy()
     if not info.is_over:
         info = _ended(info)
@@ -60,14 +59,12 @@ def _settle(home: Home, run: OpenRun) -> None:
 
 
 def _ended(info: RunInfo) -> RunInfo:
-    now = time.time()
-    began = seconds_of(info.start_time)
+    now = utc(time.time())
     return replace(
         info,
         status=Status.FAILED,
-        start_time=info.start_time or utc(now),
-        end_time=utc(now),
-        duration=None if began is None else round(now - began, 3),
+        start_time=info.start_time or now,
+        end_time=now,  # by then it was over; how long it lasted nobody knows
         end=UNSEEN,
         crash=True,
     )

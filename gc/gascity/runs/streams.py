@@ -67,41 +67,68 @@ def text_of(form: Format, path: str) -> Iterator[str] | None:
 
 def joined(pieces: Iterable[Piece]) -> Iterator[str]:
     """Yield what each piece adds, with a line end between two messages."""
-    begun, of = False, ""
-    before = io.StringIO(newline="")  # the message so far; it may come in a million parts
-    whole = True  # all of it is remembered
+    so_far = SoFar()
     for piece in pieces:
-        if piece is END:
-            of, before, whole = "\0", io.StringIO(newline=""), True
-            continue
-        same = begun and (piece.of == of or (piece.added and of != "\0"))
-        new, between = piece.text, ""
-        if not (piece.added and same):
-            if same and whole and new.startswith(before.getvalue()):
-                new = new[before.tell() :]
-            else:
-                before, whole = io.StringIO(newline=""), True
-                between = "\n" if begun else ""
-        before.write(new)
-        of = piece.of
-        if before.tell() > _REMEMBERED:
-            before, whole = io.StringIO(newline=""), False
-        begun = True
+        between, new = so_far.take(piece)
         if between + new:
             yield between + new
 
 
-def _said(form: Format, path: str) -> Iterator[Said]:
+def said_in(form: Format, line: bytes) -> Said:
+    """Return what one line says; nothing, (), when it is not of the tool's words.
+
+    `form` is any but text.
+    """
     words, understand = _READERS[form]
-    for line in _lines(path):
-        if not any(word in line for word in words):
-            continue  # most lines are of tools at work; parsing them all takes minutes
-        try:
-            event = json.loads(line.decode("utf-8", "replace"))
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(event, dict) and (said := understand(event)):
-            yield said
+    if not any(word in line for word in words):
+        return ()  # most lines are of tools at work; parsing them all takes minutes
+    try:
+        event = json.loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return ()
+    return understand(event) if isinstance(event, dict) else ()
+
+
+class SoFar:
+    """What was said so far, as much of it as is needed to tell what is new in the next piece."""
+
+    def __init__(self) -> None:
+        self._begun, self._of = False, ""
+        self._before = io.StringIO(newline="")  # the message; it may come in a million parts
+        self._whole = True  # all of it is remembered
+
+    def take(self, piece: Piece) -> tuple[str, str]:
+        """Return what stands between the last message and this piece, and what is new in it."""
+        if piece is END:
+            self._of = "\0"
+            self._begin()
+            return "", ""
+        same = self._begun and (piece.of == self._of or (piece.added and self._of != "\0"))
+        new, between = piece.text, ""
+        if not (piece.added and same):
+            if same and self._whole and new.startswith(self._before.getvalue()):
+                new = new[self._before.tell() :]
+            else:
+                self._begin()
+                between = "\n" if self._begun else ""
+        self._before.write(new)
+        self._of = piece.of
+        if self._before.tell() > _REMEMBERED:
+            self._begin()
+            self._whole = False
+        self._begun = True
+        return between, new
+
+    def is_last(self, final: Final) -> bool:
+        """Tell whether an answer is the message that was said last."""
+        return self._begun and final.text.strip() == self._before.getvalue().strip()
+
+    def _begin(self) -> None:
+        self._before, self._whole = io.StringIO(newline=""), True
+
+
+def _said(form: Format, path: str) -> Iterator[Said]:
+    return filter(None, (said_in(form, line) for line in _lines(path)))
 
 
 def _lines(path: str) -> Iterator[bytes]:

@@ -40,18 +40,46 @@ def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
     One that is very long comes in several pieces, and one that was never ended comes last.
     """
-    rest = b""
+    found = Lines()
     for piece in pieces:
         if not piece:
             yield b""
-        *whole, rest = (rest + piece).split(b"\n")
-        yield from (line + b"\n" for line in whole)
-        while len(rest) > PIECE:
-            cut = _between_letters(rest, PIECE)
-            yield rest[:cut]
-            rest = rest[cut:]
-    if rest:
+        yield from found.add(piece)
+    if rest := found.end():
         yield rest
+
+
+class Lines:
+    """Whole lines, each with its end, out of pieces that were cut anywhere.
+
+    A line of more than `longest` bytes comes in several parts, cut between letters of UTF-8 and at
+    the same places whatever the pieces were. `longest` is 4 at the least.
+    """
+
+    def __init__(self, longest: int = PIECE) -> None:
+        self._longest = longest
+        self._rest = b""
+
+    def add(self, piece: bytes) -> list[bytes]:
+        """Return the lines that end with this piece, and what is whole of a long one."""
+        *whole, rest = (self._rest + piece).split(b"\n")
+        found = [part for line in whole for part in self._parts(line + b"\n")]
+        *parts, self._rest = self._parts(rest)
+        return found + parts
+
+    def end(self) -> bytes:
+        """Return what was begun and never ended; b"" for nothing."""
+        rest, self._rest = self._rest, b""
+        return rest
+
+    def _parts(self, line: bytes) -> list[bytes]:
+        """Return a line in parts that are not too long; the end of a line does not count."""
+        parts, at = [], 0
+        while len(line) - line.endswith(b"\n") - at > self._longest:
+            cut = _between_letters(line, at + self._longest)
+            parts.append(line[at:cut])
+            at = cut
+        return [*parts, line[at:]]
 
 
 def _open(path: str) -> BinaryIO | None:

@@ -10,7 +10,6 @@ one of the next.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import tempfile
 import time
@@ -20,6 +19,7 @@ from typing import IO
 
 from gascity.errors import GascityError
 from gascity.runs.context import Cancel
+from gascity.runs.locks import lock
 
 LINE = ".line"
 NEXT = ".next"  # holds the next number, and a lock for who takes it
@@ -117,10 +117,9 @@ class Line:
         path = os.path.join(self._folder, str(number))
         try:
             with open(path, "rb") as ticket:
-                fcntl.flock(ticket, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                if not lock(ticket, shared=True):
+                    return True
                 os.unlink(path)
-        except BlockingIOError:
-            return True
         except FileNotFoundError:
             pass
         return False
@@ -130,7 +129,7 @@ class Line:
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         path = os.path.join(self._folder, NEXT)
         with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as counter:
-            while not _locked(counter):
+            while not lock(counter):
                 if cancel.wait(LOOK / 10):
                     raise LeftLine(cancel.reason)
             said = counter.read(32).strip()
@@ -144,7 +143,7 @@ class Line:
             try:
                 ticket.write(f"{os.getpid()} {time.time():.3f}\n".encode())
                 ticket.flush()
-                fcntl.flock(ticket, fcntl.LOCK_EX)
+                lock(ticket)
                 os.rename(beside, os.path.join(self._folder, str(number)))
             except OSError:
                 ticket.close()
@@ -152,11 +151,3 @@ class Line:
                     os.unlink(beside)
                 raise
             return number, ticket
-
-
-def _locked(file: IO[bytes]) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 
 TYPE_CHECKING = False  # typing, which has it, takes as long to import as Python to start
 if TYPE_CHECKING:
@@ -17,9 +18,14 @@ _AFTER_NAME = {
     "state": 0,
     "parent": 1,
     "session": 3,
+    "flags": 6,
     "started": 19,
+    "variables": 47,
+    "variables_end": 48,
 }  # fields of `stat` after `pid (name)`
 _LONGEST_ENVIRON = 4 * 1024 * 1024
+_EXITING, _OF_THE_KERNEL = 0x4, 0x200000  # flags of those that have no variables any more, or never
+_CHANGE = 1.0  # seconds that a process may take to become another program
 _GONE = (b"Z", b"X", b"x")
 _boot: list[str] = []
 
@@ -127,9 +133,8 @@ def ignores(pid: int, signum: int) -> bool:
 
 def variable(pid: int, name: str) -> str | None:
     """Return a variable the process was started with; None when it has none or may not be read."""
-    raw = _read(f"/proc/{pid}/environ", _LONGEST_ENVIRON)
     start = name.encode() + b"="
-    for entry in (raw or b"").split(b"\0"):
+    for entry in _environ(pid).split(b"\0"):
         if entry.startswith(start):
             return os.fsdecode(entry[len(start) :])
     return None
@@ -137,8 +142,7 @@ def variable(pid: int, name: str) -> str | None:
 
 def environment(pid: int) -> dict[str, str]:
     """Return all variables the process was started with; none when it may not be read."""
-    raw = _read(f"/proc/{pid}/environ", _LONGEST_ENVIRON)
-    entries = (entry.partition(b"=") for entry in (raw or b"").split(b"\0") if b"=" in entry)
+    entries = (entry.partition(b"=") for entry in _environ(pid).split(b"\0") if b"=" in entry)
     return {os.fsdecode(name): os.fsdecode(value) for name, _, value in entries}
 
 
@@ -158,6 +162,31 @@ def program(pid: int) -> tuple[str, str, list[str]]:
 
 def _since_boot(fields: list[bytes]) -> str:
     return f"{_boot_id()}:{fields[_AFTER_NAME['started']].decode()}"
+
+
+def _environ(pid: int) -> bytes:
+    """Return the variables as the kernel has them.
+
+    A process shows none while it becomes another program. It is looked at again then: taken for one
+    without a mark it would be left behind, or ended with those that it is not of.
+    """
+    deadline = time.monotonic() + _CHANGE
+    while True:
+        raw = _read(f"/proc/{pid}/environ", _LONGEST_ENVIRON)
+        if raw != b"" or not _becomes_another(pid) or time.monotonic() >= deadline:
+            return raw or b""
+        time.sleep(0.001)  # nothing tells when it is done
+
+
+def _becomes_another(pid: int) -> bool:
+    """Tell whether a process that showed no variables may have some in a moment."""
+    fields = _stat(pid)
+    if fields is None or fields[_AFTER_NAME["state"]] in _GONE:
+        return False
+    if int(fields[_AFTER_NAME["flags"]]) & (_EXITING | _OF_THE_KERNEL):
+        return False
+    start, end = (fields[_AFTER_NAME[name]] for name in ("variables", "variables_end"))
+    return start != end or start == b"0"
 
 
 def _stat(pid: int) -> list[bytes] | None:

@@ -21,7 +21,7 @@ from gascity.screens.screen import Screen
 from gascity.testing.eventually import eventually
 from gascity.testing.fake import FakeProvider
 
-LIMIT = 20.0
+LIMIT = 60.0
 SECRET = "opensesame-12345"
 
 

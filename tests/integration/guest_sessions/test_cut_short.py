@@ -19,7 +19,7 @@ from gascity.testing.eventually import eventually
 from gascity_guest import Provider
 
 pytestmark = pytest.mark.tmux
-LIMIT = 30.0
+LIMIT = 60.0
 READS = 'echo up; while read -r line; do echo "got $line"; done'
 # Ends the shell that asked, as a daemon does that is stopped, once for each flag.
 CUTS = """#!/bin/sh

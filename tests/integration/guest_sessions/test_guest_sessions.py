@@ -28,7 +28,7 @@ from gascity_guest import Provider
 from gascity_guest.settings import Settings
 
 pytestmark = pytest.mark.tmux
-LIMIT = 30.0
+LIMIT = 60.0
 READS = 'echo up; while read -r line; do echo "got $line"; done'
 
 

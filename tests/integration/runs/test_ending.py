@@ -18,8 +18,9 @@ from gascity.testing.eventually import eventually
 
 STAY = "while :; do sleep 0.05; done"
 DEAF = f"trap '' TERM HUP; echo $$ >up; {STAY}"
-# Every process of these ends by itself, should nobody manage to end it.
-LIMIT = "import os, signal, sys, time\nuntil = time.monotonic() + 20\n"
+ENDING = 30.0  # seconds to wait for an end; whoever is asked in vain has more
+# Every process of these ends by itself, should nobody manage to end it, but not within ENDING.
+LIMIT = "import os, signal, sys, time\nuntil = time.monotonic() + 60\n"
 FORKS_AT_TERM = (
     LIMIT
     + """
@@ -40,7 +41,7 @@ HOPS = (
     + """
 open("up", "w").write(str(os.getpid()))
 if os.fork():
-    time.sleep(30)
+    time.sleep(60)
 for one in (signal.SIGTERM, signal.SIGHUP):
     signal.signal(one, signal.SIG_IGN)
 while time.monotonic() < until:
@@ -75,10 +76,10 @@ class Started:
         desk.number_in("up")
 
     def stop(self, grace: float) -> tuple[int | None, float]:
-        """Return its code and how long it took."""
+        """Return its code, None if it did not end, and how long it took."""
         begun = time.monotonic()
         self.agent.stop(grace)
-        code = self.agent.wait(30)
+        code = self.agent.wait(ENDING)
         took = time.monotonic() - begun
         assert self._desk.living() == []
         self.agent.close()
@@ -86,24 +87,32 @@ class Started:
 
 
 def test_who_heeds_term_ends_at_once(desk: Desk) -> None:
-    code, took = Started(desk, "sh", "-c", f"trap 'exit 5' TERM; echo $$ >up; {STAY}").stop(20)
+    code, _ = Started(desk, "sh", "-c", f"trap 'exit 5' TERM; echo $$ >up; {STAY}").stop(60)
 
     assert code == 5
-    assert took < 10
 
 
 def test_who_ignores_term_is_hung_up_on(desk: Desk) -> None:
-    code, took = Started(desk, "sh", "-c", f"trap '' TERM; echo $$ >up; {STAY}").stop(20)
+    code, _ = Started(desk, "sh", "-c", f"trap '' TERM; echo $$ >up; {STAY}").stop(60)
 
     assert code == 128 + signal.SIGHUP
-    assert took < 10
+
+
+def test_who_stands_still_with_the_whole_machine_keeps_its_grace(desk: Desk) -> None:
+    saves = "sleep 6; kill -CONT $PPID; sleep 0.3; echo saved >saved; exit 0"
+    one = Started(desk, "sh", "-c", f"trap 'kill -STOP $PPID; {saves}' TERM; echo $$ >up; {STAY}")
+
+    code, _ = one.stop(4.0)
+
+    assert code == 0
+    assert (desk.folder / "saved").exists()
 
 
 def test_who_ignores_everything_is_killed_after_its_grace_and_not_sooner(desk: Desk) -> None:
     code, took = Started(desk, "sh", "-c", DEAF).stop(1.5)
 
     assert code == 137
-    assert 1.5 <= took < 6
+    assert took >= 1.5
 
 
 def test_without_patience_it_is_killed_at_once_and_not_asked(desk: Desk) -> None:
@@ -118,19 +127,18 @@ def test_the_least_patient_decides(desk: Desk) -> None:
     started = Started(desk, "sh", "-c", DEAF)
     started.agent.stop(60)
 
-    code, took = started.stop(0.2)
+    code, _ = started.stop(0.2)
 
     assert code == 137
-    assert took < 8
 
 
 def test_who_is_more_patient_does_not_postpone_it(desk: Desk) -> None:
     started = Started(desk, "sh", "-c", DEAF)
     started.agent.stop(0.2)
 
-    _, took = started.stop(60)
+    code, _ = started.stop(60)
 
-    assert took < 8
+    assert code == 137
 
 
 def test_each_process_is_asked_once(desk: Desk) -> None:
@@ -164,19 +172,18 @@ def test_nothing_below_it_gets_away(desk: Desk, script: str) -> None:
 
 def test_who_is_stopped_is_woken_to_hear_it(desk: Desk) -> None:
     script = f"trap 'exit 5' TERM; echo $$ >up; kill -STOP $$; {STAY}"
-    code, took = Started(desk, "sh", "-c", script).stop(20)
+    code, _ = Started(desk, "sh", "-c", script).stop(60)
 
     assert code == 5
-    assert took < 10
 
 
 @pytest.mark.parametrize("script", [FORKS_AT_TERM, HOPS, MULTIPLIES])
 def test_those_that_fork_while_they_end_are_chased_to_the_last(desk: Desk, script: str) -> None:
     started = Started(desk, *PYTHON, script)
 
-    _, took = started.stop(0.5)
+    code, _ = started.stop(0.5)
 
-    assert took < 15  # before they would have ended by themselves
+    assert code is not None
 
 
 def test_a_cancelled_run_ends(desk: Desk) -> None:
@@ -201,7 +208,7 @@ def test_a_cancelled_run_that_hears_nothing_gets_its_grace(desk: Desk) -> None:
     code = _meanwhile(cancel, lambda: desk.run("sh", "-c", DEAF, grace=1.0))
 
     assert code == 137
-    assert 1.0 <= time.monotonic() - at[0] < 8
+    assert time.monotonic() - at[0] >= 1.0
 
 
 def test_a_run_that_was_cancelled_before_is_not_begun(desk: Desk) -> None:
@@ -224,9 +231,9 @@ def test_what_an_agent_leaves_behind_is_ended_soon(desk: Desk) -> None:
     script = f"({left} &); until [ -s up ]; do :; done; exit 4"
     begun = time.monotonic()
 
-    assert desk.run("sh", "-c", script, grace=30) == 4
+    assert desk.run("sh", "-c", script, grace=60) == 4
 
-    assert time.monotonic() - begun < 12
+    assert time.monotonic() - begun < 60
     assert desk.living() == []
 
 
@@ -306,7 +313,7 @@ class TestElsewhere:
         code, took = started.stop(1.0)
 
         assert code == 137
-        assert 1.0 <= took < 8
+        assert took >= 1.0
 
     def test_what_it_leaves_in_its_group_is_ended(self, desk: Desk) -> None:
         assert desk.run("sh", "-c", f"sh -c '{STAY}' & exit 4") == 4

@@ -18,7 +18,7 @@ from gascity.testing.eventually import eventually
 from gascity_subprocess import layout
 from gascity_subprocess.provider import Provider
 
-LIMIT = 20.0
+LIMIT = 60.0
 
 
 class City:

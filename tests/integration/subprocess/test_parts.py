@@ -111,11 +111,11 @@ def test_the_tail_of_a_huge_file_costs_no_more_than_that_of_a_small_one(tmp_path
         file.seek(0, os.SEEK_END)
         file.write(b"\n" + b"x" * 200_000 + b"\nlast\n")
 
-    began = time.monotonic()
+    began = time.thread_time()  # of the processor, which others may use meanwhile
     text = output.tail(str(path), 2)
 
     assert text == "x" * 200_000 + "\nlast"
-    assert time.monotonic() - began < 1
+    assert time.thread_time() - began < 0.3
 
 
 def test_clearing_is_not_activity(tmp_path: Path) -> None:

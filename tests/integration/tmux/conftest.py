@@ -27,7 +27,7 @@ from gascity.testing.eventually import eventually
 from gascity_tmux import layout
 from gascity_tmux.provider import Provider
 
-LIMIT = 20.0
+LIMIT = 60.0
 HANDED_OVER = (Delivery.SUBMITTED, Delivery.UNVERIFIED)
 # Writes down every line that it is told.
 SCRIBE = 'while IFS= read -r line; do printf "%s\\n" "$line" >>heard; done'

@@ -45,6 +45,10 @@ printf 'Trust it?\\n> 1. Yes\\n  2. No\\n'
 stty -icanon -echo; dd bs=1 count=1 >/dev/null 2>&1
 printf '\\033[2J\\033[H----\\n> \\n----'; sleep 1000
 """
+LOOK_AT_INPUT = """
+exec 3<"$1" && stty -a <&3 || exit 1
+if read -t 0 <&3; then printf yes; else printf no; fi
+"""
 RULES = Rules(
     backend="t",
     box=Box(
@@ -93,6 +97,8 @@ class Elsewhere:
             (answer,) = self.ask(asked, deadline=deadline, of=None)
         except Gone:
             return None
+        if not answer.ok:  # a server that is about to end answers so
+            return None
         pane, dead = answer.text.split()
         return Found(pane, dead == "0") if name == "a" else None
 
@@ -100,12 +106,13 @@ class Elsewhere:
         return self.meta
 
     def input_of(self, tty: str, deadline: float) -> tuple[bool, bool | None]:
-        if not os.path.exists(tty):
+        # Opened once: a terminal may close between two looks at its path.
+        asked = ["bash", "-c", LOOK_AT_INPUT, "-", tty]
+        looked = subprocess.run(asked, check=False, capture_output=True, text=True, timeout=LIMIT)
+        if looked.returncode:
             return False, None
-        modes = run("stty", "-a", "-F", tty)
-        looked = subprocess.run(["bash", "-c", 'read -t 0 <"$1"', "-", tty], check=False)
-        unread = looked.returncode == 0 if self.tells_input else None
-        return " icanon" in modes.replace(";", " "), unread
+        modes, _, unread = looked.stdout.rpartition("\n")
+        return " icanon" in modes.replace(";", " "), unread == "yes" if self.tells_input else None
 
     def wink(self, tty: str, deadline: float) -> None:
         rows, columns = run("stty", "size", "-F", tty).split()

@@ -14,7 +14,7 @@ from gascity.core.observed import Exited, SessionState
 from gascity.testing.eventually import eventually
 from gascity_tmux.provider import Provider
 
-LIMIT = 20.0
+LIMIT = 60.0
 pytestmark = pytest.mark.tmux
 
 

@@ -110,7 +110,7 @@ def test_a_look_that_is_rubbish_is_not_one_at_an_empty_guest(
     provider = provider_at(guest(lambda cmd: MET if "gc-met" in cmd else said), tmp_path)
 
     with pytest.raises(ProviderUnavailable) as caught:
-        provider.observe(timeout=5.0)
+        provider.observe(timeout=60.0)
 
     assert "\x1b" not in caught.value.message
     provider.close()
@@ -124,7 +124,7 @@ def test_a_clock_that_is_none_is_not_gone_by(
     say: Say = lambda cmd: met if "gc-met" in cmd else "gc-now 1\n0\n1:2\n"  # noqa: E731  one line
     provider = provider_at(guest(say), tmp_path)
 
-    assert dict(provider.observe(timeout=5.0)) == {}
+    assert dict(provider.observe(timeout=60.0)) == {}
     provider.close()
 
 
@@ -135,5 +135,5 @@ def test_a_pane_that_calls_itself_a_path_is_no_session(
     say: Say = lambda cmd: MET if "gc-met" in cmd else f"gc-now 1\n0\n1:2\n{odd}\n"  # noqa: E731  as above
     provider = provider_at(guest(say), tmp_path)
 
-    assert dict(provider.observe(timeout=5.0)) == {}
+    assert dict(provider.observe(timeout=60.0)) == {}
     provider.close()

@@ -22,7 +22,7 @@ from gascity_kubernetes.hands import IDLE, Hands
 from gascity_kubernetes.problems import ApiSilent
 from gascity_kubernetes.streams import STDERR, STDIN, STDOUT, Stream
 
-LIMIT = 20.0
+LIMIT = 60.0
 POD = {"metadata": {"name": "one", "uid": "uid-one"}}
 
 

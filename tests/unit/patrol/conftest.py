@@ -15,7 +15,7 @@ import pytest
 from gascity.core.alerts import Severity
 from gascity.patrol.notice import Notice, NoticeKind
 
-LIMIT = 30.0
+LIMIT = 60.0
 
 
 def notice(

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-LIMIT = 30.0
+LIMIT = 60.0
 SSE = "text/event-stream; charset=utf-8"
 
 

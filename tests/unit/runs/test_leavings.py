@@ -84,6 +84,12 @@ def test_the_last_lines_of_a_file_are_text(folder: RunFolder) -> None:
     assert last_lines(folder, STDOUT, 2) == ""
 
 
+def test_the_last_lines_of_a_file_have_no_colours(folder: RunFolder) -> None:
+    _write(folder, STDERR, b"\x1b[1;31merror\x1b[0m: no\x1b]0;title\x07\n")
+
+    assert last_lines(folder, STDERR, 2) == "error: no"
+
+
 @pytest.mark.parametrize("more", range(-16, 17, 4))
 def test_no_part_of_a_secret_is_in_the_last_lines(folder: RunFolder, more: int) -> None:
     secret = "SK-SECRET-WXYZ"

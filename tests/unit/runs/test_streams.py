@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gascity.core.oneshot import Format
 from gascity.runs import streams
-from gascity.runs.streams import END, Piece, joined, text_of
+from gascity.runs.streams import END, Final, Piece, SoFar, joined, said_in, text_of
 
 RECORDED = Path(__file__).parent / "streams"
 AGENTS = (Format.CLAUDE, Format.CODEX, Format.GEMINI)
@@ -251,3 +251,29 @@ def test_a_text_that_grows_is_told_once(text: str, ends: list[int]) -> None:
 
 def test_an_end_is_no_text() -> None:
     assert "".join(joined([END, Piece("a"), END, END, Piece("a")])) == "a\na"
+
+
+# --- one line after the other
+
+
+def test_a_line_tells_what_it_says() -> None:
+    line = json.dumps(gemini("a", delta=True)).encode()
+
+    assert said_in(Format.GEMINI, line) == (Piece("a", added=True),)
+    assert said_in(Format.CLAUDE, b'{"type": "result", "result": "done"}\n') == Final("done")
+
+
+@pytest.mark.parametrize("line", [b"", b"words\n", b'{"type": "assistant"', b'["result"]', b"\xff"])
+def test_a_line_that_is_not_of_the_tool_says_nothing(line: bytes) -> None:
+    assert all(said_in(form, line) == () for form in AGENTS)
+
+
+def test_an_answer_is_known_by_the_message_that_was_said_last() -> None:
+    so_far = SoFar()
+    nothing = so_far.is_last(Final(""))
+    for piece in (Piece("first", "m1"), Piece("don", "m2"), Piece("done\n", "m2")):
+        so_far.take(piece)
+
+    assert not nothing
+    assert so_far.is_last(Final("done"))
+    assert not so_far.is_last(Final("first"))

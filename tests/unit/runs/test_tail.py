@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gascity.runs.tail import PIECE, follow, lines
+from gascity.runs.tail import PIECE, Lines, follow, lines
 
 
 def test_what_was_written_before_the_end_is_read_after_it(tmp_path: Path) -> None:
@@ -66,3 +66,15 @@ def test_what_is_no_text_is_cut_all_the_same() -> None:
     text = b"\x80" * (3 * PIECE)
 
     assert b"".join(lines([text])) == text
+
+
+@given(st.binary(max_size=60).map(lambda one: one.replace(b"1", b"\n")), st.integers(1, 9))
+def test_long_lines_are_cut_at_the_same_places_however_they_come(text: bytes, size: int) -> None:
+    found = Lines(longest=8)
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    parts = [line for piece in pieces for line in found.add(piece)] + [found.end()]
+    at_once = Lines(longest=8)
+
+    assert parts == [*at_once.add(text), at_once.end()]
+    assert all(len(part.removesuffix(b"\n")) <= 8 for part in parts)
+    assert b"".join(parts) == text
