@@ -38,6 +38,7 @@ bench: $(VENV)/.run ## what it costs, as ratios against the bare floor
 	@$(BIN)/python bench/journal.py
 	@$(BIN)/python bench/runs.py
 	@$(BIN)/python bench/guest.py
+	@$(BIN)/python bench/solve.py
 	@$(BIN)/python bench/subprocess_provider.py
 	@$(BIN)/python bench/observe.py
 	@$(BIN)/python bench/death.py

@@ -80,6 +80,7 @@ def test_check_tells_every_problem_at_once(make_city: MakeCity) -> None:
     assert "city.toml:2:" in done.stderr
     assert "city.toml:4:1" in done.stderr
     assert [problem["line"] for problem in document["problems"]] == [2, 4]
+    assert document["warnings"] == []
 
 
 def test_check_says_that_a_good_file_is_fine(city: City) -> None:
@@ -133,6 +134,7 @@ def test_the_resolved_config_is_toml_without_secrets(make_city: MakeCity) -> Non
     assert city.ok("config", "show") == (city.folder / "city.toml").read_text()
 
 
+@pytest.mark.git
 def test_doctor_finds_a_command_that_is_missing(make_city: MakeCity) -> None:
     city = make_city(HEAD + SLEEPERS)
     fine = city.gc("doctor")
@@ -143,7 +145,7 @@ def test_doctor_finds_a_command_that_is_missing(make_city: MakeCity) -> None:
     assert fine.returncode == 0, fine.stdout
     assert missing.returncode == 3
     assert "FAIL  command no-such-program: not found on the PATH of agent a\n" in missing.stdout
-    assert [finding["name"] for finding in document if not finding["fine"]] == [
+    assert [finding["name"] for finding in document["findings"] if not finding["fine"]] == [
         "command no-such-program"
     ]
 
@@ -161,7 +163,7 @@ def test_doctor_looks_for_no_program_where_the_shell_does_it(
     )
     document = json.loads(inside("-C", str(city.folder), "doctor", "--json").stdout)
 
-    found = [one["name"] for one in document if one["name"].startswith("command ")]
+    found = [one["name"] for one in document["findings"] if one["name"].startswith("command ")]
     assert found == ["command no-such"]
 
 
@@ -177,6 +179,7 @@ def test_doctor_knows_what_cannot_be_a_webhook(make_city: MakeCity) -> None:
     assert "hunter2" not in done.stdout + done.stderr
 
 
+@pytest.mark.git
 def test_doctor_looks_at_the_ways_to_tell_a_person(make_city: MakeCity, tmp_path: Path) -> None:
     keys = 'webhook_env = "HOOK"\napprise_env = "WHERE"\ndesktop = true\n'
     city = make_city(f"{HEAD}\n[alerts]\n{keys}{SLEEPERS}")
@@ -217,6 +220,7 @@ def test_doctor_writes_where_the_state_is_kept(
     assert not list(city.state.glob("doctor-*"))
 
 
+@pytest.mark.git
 @pytest.mark.parametrize("trouble", ["damaged", "newer", "folder"])
 def test_doctor_looks_into_the_journal(city: City, inside: Inside, trouble: str) -> None:
     ask = ["-C", str(city.folder), "doctor"]
@@ -248,6 +252,24 @@ def test_version_is_that_of_the_package(city: City) -> None:
     assert json.loads(city.ok("version", "--json"))["gc"] == __version__
 
 
+def offered_in(city: City, line: str) -> list[str]:
+    """Return what a shell would offer at the end of this line."""
+    count = str(len(line.split(" ")) - 1)
+    env = {"_GC_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": count}
+    done = city.gc(env=env)
+    assert not done.stderr
+    return done.stdout.split()
+
+
+def test_a_shell_is_offered_all_that_a_word_may_mean(city: City) -> None:
+    assert city.gc("task", "start", "--task", "build", "--", "true").returncode == 0
+
+    assert offered_in(city, "gc runs list b") == ["b", "build"]
+    assert offered_in(city, "gc solve start --agent c") == ["c", "claude", "codex"]
+    assert offered_in(city, "gc init --backend cla") == ["claude"]
+    assert offered_in(city, "gc service show --for s") == ["systemd"]
+
+
 def test_a_shell_is_offered_the_names_of_the_agents(make_city: MakeCity) -> None:
     city = make_city(
         HEAD + SLEEPERS + '[[agents]]\nname = "all"\ndir = "rigs"\nstart_command = "true"\n'
@@ -255,11 +277,7 @@ def test_a_shell_is_offered_the_names_of_the_agents(make_city: MakeCity) -> None
     )
 
     def offered(line: str) -> list[str]:
-        count = str(len(line.split(" ")) - 1)
-        env = {"_GC_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": count}
-        done = city.gc(env=env)
-        assert not done.stderr
-        return done.stdout.split()
+        return offered_in(city, line)
 
     assert offered("gc peek ") == ["a", "b", "c", "crew", "crew-1", "crew-2", "rigs/all"]
     assert offered("gc restart c") == ["c", "crew", "crew-1", "crew-2"]

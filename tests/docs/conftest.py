@@ -38,9 +38,10 @@ LOOKS = (
     "gc metrics",
     "gc runs",
     "gc task status",
+    "gc solve status",
     "grep",
 )
-LIMIT = 30.0
+LIMIT = 60.0
 CTRL_C = "Ctrl-C"
 
 

@@ -11,6 +11,7 @@ from tests.docs.conftest import ROOT, Reader, Step, agrees, blocks, steps
 from gascity.config.load import load_city
 
 ON_TMUX = ("send-messages", "answer-dialogs", "teach-a-screen")
+ON_GIT = ("tutorial/solve-an-issue", "howto/issue-work")
 TOLD = [
     ROOT / "README.md",
     ROOT / "docs/tutorial/first-city.md",
@@ -27,6 +28,7 @@ TOLD = [
     ROOT / "docs/howto/monitor.md",
     ROOT / "docs/howto/run-as-a-service.md",
     *(pytest.param(ROOT / f"docs/howto/{n}.md", marks=pytest.mark.tmux) for n in ON_TMUX),
+    *(pytest.param(ROOT / f"docs/{n}.md", marks=pytest.mark.git) for n in ON_GIT),
 ]
 CITIES = [
     ROOT / "README.md",
@@ -54,6 +56,29 @@ def test_numbers_and_dots_are_all_that_may_differ() -> None:
     assert agrees("pid 42 since 3s\n...\nend\n", "pid 7  since 10s\nx\ny\nend\n")
     assert not agrees("one\n", "one\ntwo\n")
     assert not agrees("a ready\n", "a stopped\n")
+
+
+@pytest.mark.parametrize("page", ON_GIT)
+def test_a_file_is_named_before_what_is_in_it(page: str) -> None:
+    text = (ROOT / f"docs/{page}.md").read_text("utf-8")
+    files = list(re.finditer(r"^```\w+ (\S+)$", text, re.MULTILINE))
+
+    assert files
+    for file in files:
+        before = text[: file.start()].rstrip().split("\n\n")[-1]
+        assert f"`{file[1]}`" in before, before
+
+
+@pytest.mark.parametrize("page", ON_GIT)
+def test_titles_stand_above_their_columns(page: str) -> None:
+    shown = "\n".join(blocks(ROOT / f"docs/{page}.md", "console"))
+    tables = re.findall(r"^(ISSUE  .*)\n((?:\w.*  .*\n)+)", shown, re.MULTILINE)
+
+    assert tables
+    for titles, rows in tables:
+        starts = [found.start() for found in re.finditer(r"(?<=  )\S", titles)]
+        for row in rows.splitlines():
+            assert all(row[at - 2 : at] == "  " and row[at] != " " for at in starts), row
 
 
 @pytest.mark.parametrize("page", CITIES, ids=lambda page: page.name)

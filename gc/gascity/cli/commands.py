@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Annotated, Any
 
@@ -26,6 +27,7 @@ from gascity.cli import (
     screens,
     service,
     setup,
+    solve,
     talk,
     tasks,
     why,
@@ -35,6 +37,7 @@ from gascity.cli import explain as explaining
 from gascity.cli import hooks as hooking
 from gascity.cli import reload as reloading
 from gascity.cli.city import Here
+from gascity.cli.options import not_empty
 from gascity.errors import Exit, UsageError, explain
 
 HELP = "Keep a declared city of coding agents alive."
@@ -51,7 +54,11 @@ def _root(
     folder: Annotated[
         str,
         typer.Option(
-            "-C", metavar="DIR", help="Work for the city of this folder.", show_default=False
+            "-C",
+            metavar="DIR",
+            callback=not_empty,
+            help="Work for the city of this folder.",
+            show_default=False,
         ),
     ] = "",
     _show_version: Annotated[
@@ -87,6 +94,7 @@ for module in (
     wrap,
     runs,
     tasks,
+    solve,
     drift,
     explaining,
     talk,
@@ -114,15 +122,28 @@ def app(*, standalone_mode: bool) -> int:
         if "\n" in message.strip():  # a group without a command: the message is its help text
             sys.stderr.write(message + "\n")
         else:
-            sys.stderr.write(explain(UsageError(_plain(message), hint=_help(problem))))
+            said, near = _plain(message)
+            sys.stderr.write(explain(UsageError(said, hint=near or _help(problem))))
         return int(getattr(problem, "exit_code", Exit.USAGE))
     return code if isinstance(code, int) else Exit.OK
 
 
-def _plain(message: str) -> str:
-    """Return the framework's sentence as ours: on one line, small, without its full stop."""
+_NEAR = re.compile(r"(.*?)\.? (?:Did you mean|\(Possible options:) '?([^',)?]+).*")
+_OURS = (  # words of the framework, and ours
+    (re.compile(r"got unexpected extra arguments?(?:\(s\))? \((.*)\)"), r"too many words: \1"),
+    (re.compile(r": Input should be (.*?)(?:, unable to parse .*)?$"), r": it should be \1"),
+)
+
+
+def _plain(message: str) -> tuple[str, str]:
+    """Return the framework's sentence as ours, small and on one line, and whom it was near to."""
     line = " ".join(message.split()).removesuffix(".")
-    return line[:1].lower() + line[1:]
+    line = line[:1].lower() + line[1:]
+    for theirs, ours in _OURS:
+        line = theirs.sub(ours, line)
+    if (found := _NEAR.fullmatch(line)) is None:
+        return line, ""
+    return found[1], f'did you mean "{found[2]}"?'
 
 
 def _help(problem: Exception) -> str:

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gascity.cli.city import Here
-from gascity.cli.options import AsJson, seconds
-from gascity.errors import Exit, NotRunning, StopTimedOut, UsageError
+from gascity.cli.options import AsJson, not_empty, seconds
+from gascity.errors import Exit, GascityError, NotRunning, StopTimedOut, UsageError
 
 if TYPE_CHECKING:
     from gascity.cli.records import Known
+    from gascity.runs.info import Broken, RunInfo
+    from gascity.runs.places import Home
 
 LOOK = 0.1  # seconds between two looks whether a run is over
 PATIENCE = 30.0  # seconds for a run to end, beyond its grace
@@ -35,7 +37,10 @@ def complete_runs(context: typer.Context, incomplete: str) -> list[str]:
 RunId = Annotated[
     str,
     typer.Argument(
-        metavar="RUN", autocompletion=complete_runs, help="The id of a run, or its beginning."
+        metavar="RUN",
+        callback=not_empty,
+        autocompletion=complete_runs,
+        help="The id of a run, or its beginning.",
     ),
 ]
 
@@ -93,7 +98,7 @@ def logs(
 
 def stop(context: typer.Context, run: RunId) -> int:
     """End a run and all that it began; return when it is gone."""
-    from gascity.runs.info import SESSION
+    from gascity.runs.info import SESSION, SOLVE
     from gascity.runs.places import find_home
     from gascity.runs.reconcile import settle
     from gascity.session import pids
@@ -107,9 +112,13 @@ def stop(context: typer.Context, run: RunId) -> int:
         )
     home = find_home(here.folder)
     (runner,) = [each.runner for each in home.open_runs() if each.run_id == name] or [None]
-    if runner is None or not pids.send(runner.pid, runner.started, signal.SIGTERM):
+    if one.info is not None and one.info.kind == SOLVE and runner is not None:
+        _stop_at_issue(home, name)  # its runner runs others as well, which are to go on
+    elif runner is None or not pids.send(runner.pid, runner.started, signal.SIGTERM):
         raise NotRunning(f"run {name} does not run: {one.end}")
-    pids.send(runner.pid, runner.started, signal.SIGCONT)  # one that Ctrl-Z stopped hears nothing
+    if runner is not None:
+        # One that Ctrl-Z stopped hears nothing.
+        pids.send(runner.pid, runner.started, signal.SIGCONT)
     deadline = time.monotonic() + PATIENCE
     while any(each.run_id == name for each in home.open_runs()):
         if time.monotonic() >= deadline:
@@ -120,15 +129,29 @@ def stop(context: typer.Context, run: RunId) -> int:
     return Exit.OK
 
 
+def _stop_at_issue(home: Home, run: str) -> None:
+    """Have the agent end whose work on an issue is this run."""
+    from gascity.worktrees import solves
+
+    for place in solves.places(home):
+        with contextlib.suppress(GascityError):  # a record that nobody can read is not its own
+            for part in place.read().parts:
+                if part.run == run:
+                    place.stop(part.agent)
+
+
 def prune(
     context: typer.Context,
     keep: Annotated[
-        int, typer.Option(min=0, help="How many of each task are kept, the newest.")
+        int, typer.Option(metavar="N", min=0, help="How many of each task are kept, the newest.")
     ] = KEEP,
     older: Annotated[
         str,
         typer.Option(
-            metavar="TIME", help="Only those that ended longer ago: 720h.", show_default=False
+            metavar="TIME",
+            callback=not_empty,
+            help="Only those that ended longer ago: 720h.",
+            show_default=False,
         ),
     ] = "",
 ) -> int:
@@ -146,7 +169,7 @@ def prune(
         for run in old:
             folder = task.runs.of(run)
             info = folder.read_info()
-            if run in running:
+            if run in running or _has_worktree(info):
                 continue
             ended = seconds_of(info.end_time) if isinstance(info, RunInfo) else None
             if before is None or (ended is not None and ended < before):
@@ -162,10 +185,20 @@ def prune(
     return Exit.FAILED if stays else Exit.OK
 
 
+def _has_worktree(info: RunInfo | Broken) -> bool:
+    """Tell whether a run worked on an issue, in a worktree that is still there."""
+    from gascity.runs.info import SOLVE, RunInfo
+
+    return isinstance(info, RunInfo) and info.kind == SOLVE and os.path.isdir(info.work_dir)
+
+
 def serve(
     context: typer.Context,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Where to listen; 0 takes one that is free.")
+        int,
+        typer.Option(
+            metavar="PORT", min=0, max=65535, help="Where to listen; 0 takes one that is free."
+        ),
     ] = 0,
     as_json: AsJson = False,
 ) -> int:

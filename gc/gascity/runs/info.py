@@ -23,6 +23,7 @@ VERSION = 1
 SESSION = "session"  # the kind of a run that is an incarnation of a session
 JOB = "job"  # of one that is a piece of one-shot work
 WRAP = "wrap"  # of an interactive command that was recorded
+SOLVE = "solve"  # of one agent's work on an issue, in a worktree
 SIGNALLED = 128  # a program that a signal ended has this and the signal for its exit code
 
 

@@ -31,14 +31,14 @@ from gascity.runs.environment import (
     secrets_in,
 )
 from gascity.runs.folder import PROMPT, STDERR, STDOUT, RunFolder
-from gascity.runs.info import JOB, RunInfo, Status, concealed, utc
+from gascity.runs.info import JOB, SOLVE, RunInfo, Status, concealed, utc
 from gascity.runs.leavings import complete
 from gascity.runs.places import Held, Home, TaskPlace
 from gascity.runs.preamble import prompt_text
 from gascity.runs.tokens import read_token
 from gascity.runs.watchdog import Limits, TimedOut, Watchdog
 
-INTERRUPTED = "interrupted"
+INTERRUPTED, STOPPED = "interrupted", "stopped"  # why a run is cancelled
 PANIC = "agent panic"
 TERMINATED = 143
 _SIGNALS = range(129, 193)
@@ -50,7 +50,8 @@ class Job:
 
     `known` are all backends there are. `own` is laid over the environment of the run, which comes
     from `host`; `withheld` names variables of the supervisor that no run gets. `by` makes who
-    does it, in place of the backend of that name.
+    does it, in place of the backend of that name. `prepare` is given the folder before anything
+    is started, and returns what else is laid over the environment.
     """
 
     home: Home
@@ -72,6 +73,7 @@ class Job:
     kind: str = JOB
     limits: Limits = field(default_factory=Limits)
     by: Callable[[Callable[[ProcessId], None]], Backend] | None = None
+    prepare: Callable[[RunFolder], Mapping[str, str]] | None = None
 
     @property
     def format(self) -> Format:
@@ -127,6 +129,7 @@ class _Road:
         # What is known to be secret before anything is read; the rest is for `_prepare`.
         declared = {**job.backend.env, **job.own}
         known = secrets_in({**job.host, **declared}, job.backend, declared)
+        self._secrets = known
         self._given = RunEnvironment({}, known)
         command = job.backend.run
         self._info = RunInfo(
@@ -176,12 +179,11 @@ class _Road:
             self._prepare()
             messages.post_start(bus, self._folder, self._info)
             self._execute()
-        except BackendError as problem:
+        except GascityError as problem:
             if self._cancel.is_set():
                 return code_of(self._cancel.reason), str(self._cancel.reason)
-            return problem.code or Exit.FAILED, problem.message
-        except GascityError as problem:
-            return Exit.FAILED, problem.message
+            code = problem.code if isinstance(problem, BackendError) else Exit.FAILED
+            return code or Exit.FAILED, problem.message
         except OSError as problem:
             what = f": {problem.filename}" if problem.filename else ""
             return Exit.FAILED, f"{problem.strerror or problem}{what}"
@@ -193,21 +195,31 @@ class _Road:
     def _prepare(self) -> None:
         """Write down what the agent is told, and gather what it is given."""
         job = self._job
-        restart = bool(job.restarts)
-        self._folder.write(PROMPT, prompt_text(job.prompt, self._ids, self._paths, restart=restart))
+        text = prompt_text(
+            job.prompt,
+            self._ids,
+            self._paths,
+            restart=bool(job.restarts),
+            by_file=job.kind != SOLVE,  # its commits tell
+        )
+        self._folder.write(PROMPT, text)
+        more = job.prepare(self._folder) if job.prepare is not None else {}
         self._given = run_environment(
             job.host,
             self._ids,
             self._paths,
             job.backend,
             known=job.known.values(),
-            own=job.own,
+            own={**job.own, **more},
             token=read_token(job.backend),
             url=job.url,
             mark=mark_of(job.home, self._folder.run_id),
             withheld=job.withheld,
             gc_folder=job.gc_folder,
         )
+        # What was withheld may stand in the command all the same.
+        both = {*self._secrets, *self._given.secrets}
+        self._given = replace(self._given, secrets=tuple(sorted(both, key=len, reverse=True)))
         self._info = concealed(self._info, self._given.secrets)
 
     def _execute(self) -> None:
