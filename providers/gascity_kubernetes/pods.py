@@ -29,7 +29,8 @@ class Pods:
     """All pods that a label selector means.
 
     `listeners` are called after every change, and when the API is lost or back; `mourners` with
-    every pod that is gone, before them. All must return at once and raise nothing.
+    every pod that is gone, as it was last, before anybody can miss it. All must return at once and
+    raise nothing.
     """
 
     def __init__(
@@ -124,7 +125,10 @@ class Pods:
                 if name in self._ahead and is_newer(_version(pod), version)
             }
             self._ahead = set(ahead)
-            self._known = {**listed, **ahead}
+            now = {**listed, **ahead}
+            for name in self._known.keys() - now.keys():
+                self._mourn(self._known[name])
+            self._known = now
             self._version = version
             self._is_known = True
             self._lost = None
@@ -143,13 +147,11 @@ class Pods:
                 return  # an answer of ours told of what came after this
             self._ahead.discard(name)
             if kind == "DELETED":
+                self._mourn(pod)
                 self._known.pop(name, None)
             else:
                 self._known[name] = pod
             self._changed.notify_all()
-        if kind == "DELETED":
-            for mourner in tuple(self.mourners):
-                mourner(pod)
         self._tell()
 
     def lose(self, problem: GascityError) -> None:
@@ -203,6 +205,10 @@ class Pods:
             # A new one each time: the same one raised by many threads would grow without end.
             as_ = Forbidden if isinstance(self._lost, Forbidden) else ApiSilent
             raise as_(self._lost.message, hint=self._lost.hint)
+
+    def _mourn(self, pod: Pod) -> None:
+        for mourner in tuple(self.mourners):
+            mourner(pod)
 
     def _tell(self) -> None:
         for listener in tuple(self.listeners):

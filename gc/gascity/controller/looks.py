@@ -3,13 +3,15 @@
 What was seen last stands until the next answer, or until the time for that is up: then the
 provider is `Unseen`. A provider is never asked again while a question to it is open, so one that is
 stuck costs one thread. What a provider tells unasked of some sessions that ended is laid over what
-was seen last: it says nothing of the others, and makes no look any newer.
+was seen last: it says nothing of the others, and makes no look any newer. A session that leaves
+nothing behind is shown as it ended until somebody planned on it: a look that finds it gone may come
+before that, and could not say how it went.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -54,6 +56,15 @@ class _Question:
             self.due, self.due_since = True, time.monotonic()
 
 
+@dataclass(slots=True)
+class _End:
+    """How a session ended, the monotonic moment at which that was so, and who knows of it."""
+
+    state: SessionState
+    at: float
+    planned: bool = False
+
+
 class Looks:
     """The looks of one controller. Used by the loop's thread alone."""
 
@@ -74,7 +85,8 @@ class Looks:
         self.seen: dict[str, Observation] = {}
         self.pace = PACE
         self._began: dict[str, float] = {}
-        self._ends: dict[str, dict[str, tuple[SessionState, float]]] = {}
+        self._ends: dict[str, dict[str, _End]] = {}
+        self._stood: dict[str, Mapping[str, SessionState]] = {}  # as last seen, outages aside
         self._providers = providers
         self._post = post
         self._questions: dict[str, _Question] = {}
@@ -92,6 +104,7 @@ class Looks:
         }
         self.seen = {name: seen for name, seen in self.seen.items() if name in self._providers}
         self._ends = {name: ends for name, ends in self._ends.items() if name in self._providers}
+        self._stood = {name: one for name, one in self._stood.items() if name in self._providers}
 
     def want(self) -> None:
         """Have every provider looked at again, as soon as its pace and its last answer allow."""
@@ -159,38 +172,63 @@ class Looks:
         if began < last and not isinstance(looked.observation, Unseen):
             question.due = question.due or looked.told_at is None
             return False
-        self.seen[looked.provider] = self._with_ends(looked.provider, looked.observation, began)
+        self._see(looked.provider, looked.observation, began)
         self._began[looked.provider] = max(began, last)
         self._taken(looked.provider, self.seen[looked.provider], max(began, last))
         return True
+
+    def planned(self, busy: Container[str]) -> None:
+        """Take in that a plan was made on what is seen: who is not `busy` was considered.
+
+        Of those that ended it is looked for what they left behind.
+        """
+        for provider, ends in self._ends.items():
+            if not isinstance(self.seen.get(provider), Seen):
+                continue
+            for name, end in ends.items():
+                if not end.planned and name not in busy:
+                    end.planned = True
+                    self._questions[provider].want()
 
     def _take_ends(self, looked: Looked) -> bool:
         """Lay ends over what was seen last; without that, look instead."""
         question, seen = self._questions[looked.provider], self.seen.get(looked.provider)
         question.want()
-        if not isinstance(seen, Seen) or not isinstance(looked.observation, Seen):
+        if not isinstance(looked.observation, Seen):
             return False
         at = looked.told_at or 0.0
         ends = self._ends.setdefault(looked.provider, {})
-        ends |= {name: (state, at) for name, state in looked.observation.sessions.items()}
+        ends |= {name: _End(state, at) for name, state in looked.observation.sessions.items()}
+        if not isinstance(seen, Seen):
+            return False
         now = time.monotonic()
         if now < question.due_since + LONGEST:  # what is done about it comes before the next look
             question.rested = now
-        self.seen[looked.provider] = self._with_ends(looked.provider, seen, 0.0)
+        self._see(looked.provider, seen, 0.0)
         self._taken(looked.provider, self.seen[looked.provider], self.began(looked.provider))
         return True
 
-    def _with_ends(self, provider: str, seen: Observation, began: float) -> Observation:
-        """Return an answer with the ends that were told after its look began."""
-        told = self._ends.get(provider)
-        if not told or not isinstance(seen, Seen):
-            return seen
-        self._ends[provider] = later = {n: end for n, end in told.items() if end[1] >= began}
-        sessions = dict(seen.sessions)
-        for name, (state, _) in later.items():
-            if name in sessions and _is_same(sessions[name], state):
-                sessions[name] = state
-        return Seen(sessions)
+    def _see(self, provider: str, seen: Observation, began: float) -> None:
+        """Have this be what was seen last, with the ends that it cannot know of.
+
+        Those are the ones that were told after its look began, and of what it does not find at
+        all, those that no plan was made on.
+        """
+        if not isinstance(seen, Seen):
+            self.seen[provider] = seen
+            return
+        sessions, kept = dict(seen.sessions), {}
+        stood = self._stood.get(provider, {})
+        for name, end in self._ends.get(provider, {}).items():
+            is_gone = name not in sessions
+            there = stood.get(name) if is_gone else sessions[name]
+            if end.planned if is_gone else end.at < began:
+                continue
+            kept[name] = end
+            if there is not None and _is_same(there, end.state):
+                sessions[name] = end.state
+        self._ends[provider], self._stood[provider] = kept, sessions
+        self.seen[provider] = Seen(sessions)
 
     def takes_words(self, provider: str) -> bool:
         """Tell whether what a provider says unasked is all there is to know of its sessions.

@@ -282,6 +282,7 @@ class Controller:
         now = self._clock.now()
         desired, observed = self._desired(), self._observed(now)
         result = plan(desired, observed, self.memory, now, self.scene.plan if self.scene else None)
+        self._looks.planned(observed.busy)
         self.scene = Scene(desired, observed, result, now)
         self.memory, self.views, self._wake_at = result.memory, result.views, result.wake_at
         self.standing.take(result.views, now, result.memory)

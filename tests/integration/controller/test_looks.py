@@ -150,6 +150,69 @@ def test_an_end_on_another_machine_is_that_of_one_incarnation(told: str, lives_o
     assert lives(one.seen["fake"]) == {"far": lives_on}
 
 
+def test_how_a_session_ended_that_left_nothing_is_kept_until_somebody_planned_on_it() -> None:
+    one, _ = looks("far")
+    one.take(whole(far("r1")))
+    one.take(ends(1e12, far("r1", ended=True)))
+
+    one.take(whole())
+    assert lives(one.seen["fake"]) == {"far": False}
+    one.planned(())
+    one.take(whole())
+
+    assert lives(one.seen["fake"]) == {}
+
+
+def test_a_plan_that_left_a_session_alone_was_not_made_on_its_end() -> None:
+    one, _ = looks("far")
+    one.take(whole(far("r1")))
+    one.take(ends(1e12, far("r1", ended=True)))
+
+    one.planned({"far"})
+    one.take(whole())
+
+    assert lives(one.seen["fake"]) == {"far": False}
+
+
+def test_what_is_gone_is_looked_for_again_once_its_end_was_planned_on() -> None:
+    one, posted = looks("far")
+    one.pace = 0.0
+    one.begin()
+    eventually(lambda: posted)
+    one.take(whole(far("r1")))
+    one.take(ends(1e12, far("r1", ended=True)))
+    one.begin()
+    eventually(lambda: len(posted) == 2)
+    one.take(whole())
+    one.planned(())
+
+    one.begin()
+
+    eventually(lambda: len(posted) == 3)
+
+
+def test_an_end_that_was_told_during_an_outage_is_known_after_it() -> None:
+    one, _ = looks("far")
+    one.take(whole(far("r1")))
+    one.take(Looked("fake", Unseen("it sleeps")))
+    one.take(ends(1e12, far("r1", ended=True)))
+    one.planned(())  # a plan that was blind does not count
+
+    one.take(whole())
+
+    assert lives(one.seen["fake"]) == {"far": False}
+
+
+def test_the_end_of_an_earlier_incarnation_is_no_end_of_one_that_is_gone() -> None:
+    one, _ = looks("far")
+    one.take(whole(far("r2")))
+    one.take(ends(1e12, far("r1", ended=True)))
+
+    one.take(whole())
+
+    assert lives(one.seen["fake"]) == {}
+
+
 class Telling(FakeProvider):
     """Tells of ends, and can be made blind for everything else."""
 

@@ -104,6 +104,38 @@ def test_a_pod_that_is_gone_is_told_as_it_was_last(double: Double, follow: Follo
     assert names(pods) == {"one"}
 
 
+def test_nobody_misses_a_pod_before_it_is_told_that_it_is_gone(
+    double: Double, follow: Follow
+) -> None:
+    told: list[set[str]] = []
+    pods = follow()
+    double.add("one")
+    eventually(lambda: names(pods) == {"one"}, within=LIMIT)
+    pods.mourners.add(lambda _: told.append(names(pods)))
+
+    double.remove("one")
+
+    assert eventually(lambda: told, within=LIMIT) == [{"one"}]
+    eventually(lambda: names(pods) == set(), within=LIMIT)
+
+
+def test_a_pod_that_went_while_nobody_watched_is_told_of(double: Double, follow: Follow) -> None:
+    gone: list[str] = []
+    pods = follow()
+    double.add("one")
+    double.add("two")
+    eventually(lambda: names(pods) == {"one", "two"}, within=LIMIT)
+    pods.mourners.add(lambda pod: gone.append(pod["metadata"]["name"]))
+    double.refuse()
+    eventually(lambda: is_lost(pods), within=LIMIT)
+    double.remove("two")
+    double.forget()
+    double.listen()
+
+    eventually(lambda: gone == ["two"], within=LIMIT)
+    eventually(lambda: names(pods) == {"one"}, within=LIMIT)
+
+
 def test_a_long_list_comes_in_pages(double: Double, api: Api) -> None:
     double.pages = 2
     for name in ("a", "b", "c", "d", "e"):
