@@ -6,14 +6,14 @@ by name. What comes back and is no answer is a fault of the other side, told as 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
-import time
 
 from gascity import unixsocket
-from gascity.awake import BEAT, Pulse
-from gascity.errors import HungUp, RemoteError, Unanswered, Unreachable
+from gascity.awake import Patience
+from gascity.errors import HungUp, RemoteError, Unanswered, Unheard, Unreachable
 from gascity.jsonrpc import INTERNAL_ERROR, LONGEST_LINE, Lines, Params, Request, request
 
 
@@ -34,20 +34,24 @@ class Client:
         """Return the answer's result.
 
         Raises Unreachable when nobody is there, Unanswered when somebody is but gives no answer
-        within `timeout` seconds, HungUp when they end before that, and RemoteError when the answer
-        is an error. Seconds in which the whole machine stood still do not count.
+        within `timeout` seconds, HungUp when they end before that, Unheard when they end before
+        they read the question, and RemoteError when the answer is an error. Seconds in which the
+        whole machine stood still do not count.
         """
-        deadline = time.monotonic() + timeout
-        if not self._lock.acquire(timeout=max(timeout, 0)):
-            raise Unanswered(f"no answer on {self._path}: another call took all the time")
+        patience = Patience(timeout)
+        self._take_turn(patience)
         try:
-            return self._ask(method, params, deadline)
+            return self._ask(method, params, patience)
         except (FileNotFoundError, ConnectionRefusedError) as problem:
             self._drop()
             raise Unreachable(f"nobody listens on {self._path}") from problem
-        except (ConnectionResetError, BrokenPipeError) as problem:
+        except _Ended as problem:
             self._drop()
-            raise HungUp(f"no answer on {self._path}: {_reason(problem)}") from problem
+            raise HungUp(f"no answer on {self._path}: {problem}") from problem
+        except (ConnectionResetError, BrokenPipeError) as problem:
+            # The kernel says so only of what was not read to its end, and our line was the last.
+            self._drop()
+            raise Unheard(f"no answer on {self._path}: {_reason(problem)}") from problem
         except OSError as problem:
             self._drop()
             raise Unanswered(f"no answer on {self._path}: {_reason(problem)}") from problem
@@ -60,13 +64,11 @@ class Client:
 
     def wait_for_end(self, *, timeout: float) -> bool:
         """Wait until the other side hangs up, as it does when its process ends; tell if it did."""
-        deadline = time.monotonic() + timeout
+        patience = Patience(timeout)
         with self._lock:
             try:
                 while self._sock is not None:
-                    self._sock.settimeout(_left(deadline))
-                    if not self._sock.recv(65536):
-                        self._drop()
+                    _received(self._sock, patience)
             except TimeoutError:
                 return False
             except OSError:
@@ -78,19 +80,23 @@ class Client:
         with self._lock:
             self._drop()
 
-    def _ask(self, method: str, params: Params, deadline: float) -> object:
+    def _take_turn(self, patience: Patience) -> None:
+        """Take the lock. Raises Unanswered when others have it all the time."""
+        try:
+            while not self._lock.acquire(timeout=patience.step()):
+                pass
+        except TimeoutError:
+            said = f"no answer on {self._path}: another call took all the time"
+            raise Unanswered(said) from None
+
+    def _ask(self, method: str, params: Params, patience: Patience) -> object:
         if self._sock is None:
-            self._sock = unixsocket.connect(self._path, timeout=_left(deadline))
+            self._sock = unixsocket.connect(self._path, timeout=patience.step())
             self._lines = Lines()
         self._next += 1
-        self._sock.settimeout(_left(deadline))
-        self._sock.sendall(request(method, params, self._next))
-        pulse = Pulse()
-        until = pulse.beat() + _left(deadline)
+        _send(self._sock, request(method, params, self._next), patience)
         while True:
-            data = _received(self._sock, pulse, until)
-            if not data:
-                raise ConnectionResetError("the other side hung up")
+            data = _received(self._sock, patience)
             for line in list(self._lines.feed(data)):  # all of it, or a rest would be lost
                 body = _read_answer(line)
                 if body.get("id") == self._next:
@@ -113,18 +119,17 @@ class Listener:
         self._path = path
         self._lines = Lines()
         self._heard: list[Params] = []
-        deadline = time.monotonic() + timeout
+        patience = Patience(timeout)
         try:
-            self._sock = unixsocket.connect(path, timeout=timeout)
+            self._sock = unixsocket.connect(path, timeout=patience.step())
         except (FileNotFoundError, ConnectionRefusedError) as problem:
             raise Unreachable(f"nobody listens on {path}") from problem
         except OSError as problem:
             raise Unanswered(f"no answer on {path}: {_reason(problem)}") from problem
         try:
-            self._sock.sendall(request(method, params, 1))
+            _send(self._sock, request(method, params, 1), patience)
             while not self._heard:
-                self._sock.settimeout(_left(deadline))
-                self._heard += self._receive()
+                self._heard += self._read(_received(self._sock, patience))
             _result_of(self._heard.pop(0))
         except OSError as problem:
             self.close()
@@ -149,7 +154,7 @@ class Listener:
         """
         try:
             self._sock.settimeout(None)
-            bodies = self._heard or self._receive()
+            bodies = self._heard or self._read(_some(self._sock))
         except OSError as problem:
             raise Unanswered(f"no more from {self._path}: {_reason(problem)}") from problem
         self._heard = []
@@ -162,11 +167,12 @@ class Listener:
         """Hang up."""
         self._sock.close()
 
-    def _receive(self) -> list[Params]:
-        data = self._sock.recv(65536)
-        if not data:
-            raise ConnectionResetError("the other side hung up")
+    def _read(self, data: bytes) -> list[Params]:
         return [_read_answer(line) for line in self._lines.feed(data)]
+
+
+class _Ended(ConnectionError):
+    """The other side read everything, and hung up."""
 
 
 def _notification(body: Params) -> Request:
@@ -201,22 +207,28 @@ def _result_of(body: Params) -> object:
     )
 
 
-def _received(sock: socket.socket, pulse: Pulse, until: float) -> bytes:
-    """Return what comes until then; raises TimeoutError when nothing does."""
-    while (left := until - pulse.beat()) > 0:
-        sock.settimeout(min(left, BEAT))
-        try:
-            return sock.recv(65536)
-        except TimeoutError:
-            continue
-    raise TimeoutError("time is up")
+def _send(sock: socket.socket, data: bytes, patience: Patience) -> None:
+    """Send all of it; raises TimeoutError when the other side does not take it in time."""
+    rest = memoryview(data)
+    while rest:
+        sock.settimeout(patience.step())
+        with contextlib.suppress(TimeoutError):
+            rest = rest[sock.send(rest) :]
 
 
-def _left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError("time is up")
-    return left
+def _received(sock: socket.socket, patience: Patience) -> bytes:
+    """Return what comes; raises TimeoutError when nothing does in time, _Ended at the end."""
+    while True:
+        sock.settimeout(patience.step())
+        with contextlib.suppress(TimeoutError):
+            return _some(sock)
+
+
+def _some(sock: socket.socket) -> bytes:
+    data = sock.recv(65536)
+    if not data:
+        raise _Ended("the other side hung up")
+    return data
 
 
 def _reason(problem: OSError) -> str:

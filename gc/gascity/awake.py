@@ -60,6 +60,31 @@ class Pulse:
             return tuple(self._found)
 
 
+class Patience:
+    """A limit for who waits in steps, and looks at the clock after each: it needs no thread.
+
+    Seconds in which the process stood still are not counted, whenever that was after this began.
+    """
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = elapsed) -> None:
+        self._pulse = Pulse(clock)
+        self._until = self._pulse.beat() + seconds
+
+    def left(self) -> float:
+        """Return the seconds that are left, which may be none."""
+        return self._until - self._pulse.beat()
+
+    def step(self) -> float:
+        """Return how long to wait until the clock is looked at again.
+
+        Raises TimeoutError when no time is left.
+        """
+        left = self.left()
+        if left <= 0:
+            raise TimeoutError("time is up")
+        return min(left, BEAT)
+
+
 _pulse: Pulse | None = None
 _starting = threading.Lock()
 

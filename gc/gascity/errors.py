@@ -170,3 +170,7 @@ class HungUp(Unanswered):
     """Somebody was there, and ended before the answer; what was asked may have been done."""
 
     exit_code = Exit.NOT_RUNNING
+
+
+class Unheard(HungUp):
+    """Somebody was there, and ended before the question was read: nothing was done."""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-import os
+import select
 import signal
 import socket
 import subprocess
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gascity import asking, jsonrpc, unixsocket
-from gascity.errors import RemoteError, Unreachable
+from gascity.errors import HungUp, RemoteError, Unheard, Unreachable
 from gascity.testing.eventually import eventually
 
 Answer = Callable[[bytes], bytes | None]
@@ -294,28 +294,94 @@ def test_an_answer_that_is_too_long_ends_the_call(serve: Serve) -> None:
 
 
 ASKS = """
-import sys
-from gascity.asking import Client
-print(Client(sys.argv[1]).call("ping", {}, timeout=4.0))
+import os, signal, sys
+from gascity import asking, unixsocket
+connect = unixsocket.connect
+
+def stands_still(path, timeout):
+    sock = connect(path, timeout=timeout)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    return sock
+
+if sys.argv[2] == "before it asks":
+    unixsocket.connect = stands_still
+print(asking.Client(sys.argv[1]).call("ping", {}, timeout=4.0))
 """
 
 
-def test_an_answer_that_the_machine_stood_still_over_is_waited_for(tmp_path: Path) -> None:
-    asker: list[int] = []
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+@pytest.mark.parametrize("when", ["before it asks", "while it waits"])
+def test_an_answer_that_the_machine_stood_still_over_is_waited_for(
+    tmp_path: Path, when: str
+) -> None:
+    may_answer = threading.Event()
+    asked = threading.Event()
 
     def answer(line: bytes) -> bytes:
-        (pid,) = eventually(lambda: asker)
-        os.kill(pid, signal.SIGSTOP)  # neither of the two can do anything
-        time.sleep(6)  # longer than the answer may take
-        os.kill(pid, signal.SIGCONT)
-        time.sleep(0.3)  # it is waited for again
+        asked.set()
+        may_answer.wait(60)
         return json.dumps({"id": json.loads(line)["id"], "result": "here"}).encode() + b"\n"
 
     server = Server(str(tmp_path / "s"), answer)
     try:
-        words = [sys.executable, "-c", ASKS, str(tmp_path / "s")]
+        words = [sys.executable, "-c", ASKS, str(tmp_path / "s"), when]
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
-            asker.append(process.pid)
+            if when == "while it waits":
+                assert asked.wait(60)
+                process.send_signal(signal.SIGSTOP)
+            eventually(lambda: state_of(process.pid) == "T")
+            time.sleep(6)  # longer than the answer may take, and nobody can do anything
+            process.send_signal(signal.SIGCONT)
+            assert asked.wait(60)
+            may_answer.set()
             assert process.communicate()[0] == "here\n"
     finally:
         server.close()
+
+
+def test_who_ends_before_the_question_is_read_did_not_hear_it(tmp_path: Path) -> None:
+    client = asking.Client(str(tmp_path / "s"))
+    with unixsocket.listen(str(tmp_path / "s")) as server:
+        ends = threading.Thread(target=lambda: _peeked(server).close())
+        ends.start()
+
+        with pytest.raises(Unheard, match="no answer"):
+            client.call("m", {}, timeout=60)
+
+        ends.join()
+
+
+def test_a_question_that_was_never_accepted_was_not_heard(tmp_path: Path) -> None:
+    client = asking.Client(str(tmp_path / "s"))
+    server = unixsocket.listen(str(tmp_path / "s"))
+
+    def end() -> None:
+        select.select([server], [], [])
+        server.close()
+
+    ends = threading.Thread(target=end)
+    ends.start()
+
+    with pytest.raises(Unheard, match="no answer"):
+        client.call("m", {}, timeout=60)
+
+    ends.join()
+
+
+def test_who_ends_after_the_question_was_read_may_have_done_it(serve: Serve) -> None:
+    client, _ = serve(lambda line: None)
+
+    with pytest.raises(HungUp, match="hung up") as problem:
+        client.call("m", {}, timeout=60)
+
+    assert not isinstance(problem.value, Unheard)
+
+
+def _peeked(server: socket.socket) -> socket.socket:
+    """Return a connection on which a question has come and was not read."""
+    connection, _ = server.accept()
+    connection.recv(1, socket.MSG_PEEK)
+    return connection

@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from gascity.errors import HungUp, NotLeading, NotRunning, Unanswered, Unreachable
+from gascity.errors import HungUp, NotLeading, NotRunning, Unanswered, Unheard, Unreachable
+
+TYPE_CHECKING = False  # typing, which has it, is slow to import
+if TYPE_CHECKING:
+    from gascity.asking import Client
 
 PING_TIMEOUT = 10.0
 _READING = frozenset({"drain_check", "nudges", "plan", "reported", "status", "why"})
@@ -22,20 +26,19 @@ def ask_controller(
     Raises NotRunning when there is no controller, Unanswered when there is one that does not
     answer, HungUp when it ends meanwhile, RemoteError when it says no, and NotLeading, for what
     changes something, as `refuse_alone` does. `stop` returns when the controller's process is gone.
+    One that ends and did nothing yet is none: then it is asked once more, by whoever is there.
     """
     path = os.path.join(state, "controller.sock")
     nobody = NotRunning("no controller runs for this city", hint="`gc start --detach` starts one")
     if not os.path.exists(path):
         raise _instead(nobody, method)
-    from gascity.asking import Client
-
-    client = Client(path)
     try:
-        if timeout > PING_TIMEOUT:  # an answer may take long, but somebody has to be there
-            client.call("ping", {}, timeout=PING_TIMEOUT)
-        answered = client.call(method, params, timeout=timeout)
-        if method == "stop":
-            client.wait_for_end(timeout=PING_TIMEOUT)
+        try:
+            return _asked(path, method, params, timeout)
+        except HungUp as problem:
+            if method not in _READING and not isinstance(problem, Unheard):
+                raise
+            return _asked(path, method, params, timeout)
     except HungUp as problem:
         raise HungUp(
             "the controller of this city ended before it answered",
@@ -49,9 +52,29 @@ def ask_controller(
         ) from problem
     except Unreachable as problem:
         raise _instead(nobody, method) from problem
+
+
+def _asked(path: str, method: str, params: Mapping[str, object], timeout: float) -> object:
+    """Return the answer of whoever listens there; raises as `Client.call` does."""
+    from gascity.asking import Client
+
+    client = Client(path)
+    try:
+        if timeout > PING_TIMEOUT:  # an answer may take long, but somebody has to be there
+            _ping(client)
+        answered = client.call(method, params, timeout=timeout)
+        if method == "stop":
+            client.wait_for_end(timeout=PING_TIMEOUT)
+        return answered
     finally:
         client.close()
-    return answered
+
+
+def _ping(client: Client) -> None:
+    try:
+        client.call("ping", {}, timeout=PING_TIMEOUT)
+    except HungUp as problem:  # nothing was asked but that
+        raise Unheard(problem.message) from problem
 
 
 def refuse_alone() -> None:

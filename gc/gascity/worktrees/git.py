@@ -20,7 +20,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gascity.awake import BEAT, Pulse
+from gascity.awake import BEAT, Patience
 from gascity.config.problems import quoted
 from gascity.errors import GascityError, NotInstalled
 from gascity.runs.context import Cancel
@@ -183,8 +183,7 @@ def _await(process: subprocess.Popen[bytes], timeout: float, cancel: Cancel | No
 
     Time in which the whole machine stood still is not counted.
     """
-    pulse = Pulse()
-    deadline = pulse.beat() + timeout
+    patience = Patience(timeout)
     with contextlib.ExitStack() as stack:
         poll = select.poll()
         pace = _GLANCE
@@ -196,7 +195,7 @@ def _await(process: subprocess.Popen[bytes], timeout: float, cancel: Cancel | No
         if cancel is not None:
             poll.register(cancel.fileno(), select.POLLIN)
         while process.poll() is None and not (cancel is not None and cancel.is_set()):
-            left = deadline - pulse.beat()
+            left = patience.left()
             if left <= 0:
                 raise GitError(f"git took longer than {timeout:g} s")
             poll.poll(1000 * min(left, pace) + 1)
