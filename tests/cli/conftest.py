@@ -294,14 +294,6 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[City]:
     city.end()
 
 
-def lives(pid: int) -> bool:
-    """Tell whether a process is there and not only waiting to be reaped."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 PICKER = """\
 import os, time
 print("\\x1b]2;picker\\x07\\x1b[2J\\x1b[HPicker 3.4\\n\\nYour token is", os.environ["PICK_TOKEN"])

@@ -7,7 +7,8 @@ import os
 import signal
 import time
 
-from tests.cli.conftest import HEAD, LIMIT, City, MakeCity, lives
+from tests.cli.conftest import HEAD, LIMIT, City, MakeCity
+from tests.living import lives
 
 from gascity.core.memory import Memory
 from gascity.journal.alerts import OpenAlert

@@ -7,7 +7,8 @@ import signal
 import subprocess
 from pathlib import Path
 
-from tests.cli.conftest import HEAD, LIMIT, City, MakeCity, lives
+from tests.cli.conftest import HEAD, LIMIT, City, MakeCity
+from tests.living import lives
 
 from gascity.testing.eventually import eventually
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import LIMIT, City, ScreenCity, lives
+from tests.cli.conftest import LIMIT, City, ScreenCity
+from tests.living import lives
 
 from gascity.testing.eventually import eventually
 

@@ -7,7 +7,8 @@ import os
 import signal
 
 import pytest
-from tests.cli.conftest import HEAD, LIMIT, City, MakeCity, lives
+from tests.cli.conftest import HEAD, LIMIT, City, MakeCity
+from tests.living import lives
 
 from gascity.cli.drift import what_follows
 from gascity.core.model import AgentSpec

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import GC, LIMIT, City, lives
+from tests.cli.conftest import GC, LIMIT, City
+from tests.living import lives
 
 from gascity.core.actions import Event, EventType
 from gascity.core.memory import Memory

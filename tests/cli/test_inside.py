@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import GC, HEAD, LIMIT, SLEEPERS, City, Inside, MakeCity, lives
+from tests.cli.conftest import GC, HEAD, LIMIT, SLEEPERS, City, Inside, MakeCity
 from tests.cli.test_reset_drain import meta_of
+from tests.living import lives
 from tests.repo.test_layout import LOADED
 
 from gascity.core.observed import DRAIN, DRAINED, RESTART_REQUESTED

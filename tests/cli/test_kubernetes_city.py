@@ -7,8 +7,9 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from tests.cli.conftest import MakePodCity, lives
+from tests.cli.conftest import MakePodCity
 from tests.cli.pod_city import READER, Namespace, PodCity, demo, sleepers
+from tests.living import lives
 
 from gascity.core.naming import city_id
 from gascity.testing.eventually import eventually

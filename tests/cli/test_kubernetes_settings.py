@@ -8,9 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import MakePodCity, lives
+from tests.cli.conftest import MakePodCity
 from tests.cli.pod_city import Namespace, PodCity, sleepers
 from tests.cluster.line import Line
+from tests.living import lives
 
 from gascity.testing.eventually import eventually
 

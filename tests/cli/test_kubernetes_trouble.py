@@ -12,9 +12,10 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Agent, MakePodCity, lives
+from tests.cli.conftest import Agent, MakePodCity
 from tests.cli.pod_city import Json, PodCity, sleepers
 from tests.cluster import where
+from tests.living import lives
 
 from gascity.testing.eventually import eventually
 

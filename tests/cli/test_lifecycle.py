@@ -7,7 +7,8 @@ import signal
 import sqlite3
 
 import pytest
-from tests.cli.conftest import HEAD, LIMIT, SLEEPERS, City, MakeCity, lives
+from tests.cli.conftest import HEAD, LIMIT, SLEEPERS, City, MakeCity
+from tests.living import lives
 
 from gascity.cli.telling import WORDS
 from gascity.core.actions import EventType

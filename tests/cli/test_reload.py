@@ -9,7 +9,8 @@ import signal
 import sqlite3
 from typing import Any
 
-from tests.cli.conftest import HEAD, SLEEPERS, City, MakeCity, lives
+from tests.cli.conftest import HEAD, SLEEPERS, City, MakeCity
+from tests.living import lives
 
 from gascity.testing.eventually import eventually
 

@@ -8,7 +8,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import HEAD, SLEEPERS, City, Inside, MakeCity, lives
+from tests.cli.conftest import HEAD, SLEEPERS, City, Inside, MakeCity
+from tests.living import lives
 
 from gascity.controller.lock import CityLock
 from gascity.controller.place import Place

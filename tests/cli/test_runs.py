@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import LIMIT, City, Inside, MakeCity, lives
+from tests.cli.conftest import LIMIT, City, Inside, MakeCity
+from tests.living import lives
 
 from gascity.runs.folder import INFO, LAST_SCREEN, PROMPT, Runs
 from gascity.runs.ids import new_run_id

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import GC, HEAD, SLEEPERS, City, Inside, MakeCity, Said, lives
+from tests.cli.conftest import GC, HEAD, SLEEPERS, City, Inside, MakeCity, Said
+from tests.living import lives
 from tests.unit.service.reader import read_unit
 
 from gascity.service import systemd

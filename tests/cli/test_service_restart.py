@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import HEAD, LIMIT, SLEEPERS, City, MakeCity, lives
+from tests.cli.conftest import HEAD, LIMIT, SLEEPERS, City, MakeCity
+from tests.living import lives
 from tests.unit.service.reader import Unit, read_unit
 
 

@@ -9,7 +9,8 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from tests.cli.conftest import HEAD, LIMIT, City, MakeCity, ScreenCity, lives
+from tests.cli.conftest import HEAD, LIMIT, City, MakeCity, ScreenCity
+from tests.living import lives
 
 from gascity.testing.eventually import eventually
 

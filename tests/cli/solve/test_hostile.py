@@ -8,8 +8,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import lives
 from tests.cli.solve.workshop import READY, Workshop
+from tests.living import lives
 
 from gascity.testing.eventually import eventually
 

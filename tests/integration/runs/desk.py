@@ -130,14 +130,6 @@ class Desk:
         return left
 
 
-def lives(pid: int) -> bool:
-    """Tell whether a process runs."""
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
 def field(pid: int, name: str) -> str:
     """Return what the kernel says of a process under a name."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()

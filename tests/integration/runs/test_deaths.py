@@ -12,7 +12,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.integration.runs.desk import PYTHON, Desk, lives
+from tests.integration.runs.desk import PYTHON, Desk
+from tests.living import lives
 
 from gascity.errors import GuardLost, SpawnFailed
 from gascity.runs import guarded
@@ -189,6 +190,7 @@ class TestMarks:
 
         assert lives(other)
         os.kill(other, signal.SIGKILL)
+        eventually(lambda: not lives(other))
 
     def test_who_ignores_it_is_killed_after_its_grace(self, desk: Desk) -> None:
         with _sleeping(desk, desk.mark, f"trap '' TERM HUP; echo $$ >up; {STAY}"):

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import psutil
 import pytest
-from tests.integration.runs.desk import PYTHON, Desk, lives
+from tests.integration.runs.desk import PYTHON, Desk
+from tests.living import lives
 
 from gascity.runs import guarded
 from gascity.runs.guarded import Guarded

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.living import lives
 
 from gascity.core.model import SessionConfig, StartupHints
 from gascity.session.provider import CityContext
@@ -67,13 +68,6 @@ class City:
 
     def folder(self, name: str) -> Path:
         return Path(layout.folder(str(self.home), name))
-
-
-def lives(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
 
 
 @pytest.fixture

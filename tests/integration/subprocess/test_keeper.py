@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.integration.subprocess.conftest import LIMIT, City, lives
+from tests.integration.subprocess.conftest import LIMIT, City
+from tests.living import lives
 
 from gascity.core.model import SessionConfig
 from gascity.core.observed import Alive, Exited

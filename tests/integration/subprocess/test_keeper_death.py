@@ -9,7 +9,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
-from tests.integration.subprocess.conftest import LIMIT, City, lives
+from tests.integration.subprocess.conftest import LIMIT, City
+from tests.living import lives
 
 from gascity.core.observed import Alive, Exited
 from gascity.session.marks import MARK

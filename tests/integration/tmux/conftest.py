@@ -19,6 +19,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.living import lives
 
 from gascity.core.model import SessionConfig, StartupHints
 from gascity.session.provider import CityContext
@@ -211,13 +212,6 @@ def frozen(city: City) -> Iterator[None]:
 def outer_env() -> dict[str, str]:
     """Return the environment of a person who is not inside tmux."""
     return {key: value for key, value in os.environ.items() if not key.startswith("TMUX")}
-
-
-def lives(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.integration.tmux.conftest import LIMIT, SCRIBE, City, lives
+from tests.integration.tmux.conftest import LIMIT, SCRIBE, City
+from tests.living import lives
 
 from gascity.errors import ProviderUnavailable
 from gascity.session.receipts import Delivery

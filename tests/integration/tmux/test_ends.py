@@ -8,7 +8,8 @@ import signal
 from collections.abc import Iterator, Mapping
 
 import pytest
-from tests.integration.tmux.conftest import City, lives
+from tests.integration.tmux.conftest import City
+from tests.living import lives
 
 from gascity.core.observed import Exited, SessionState
 from gascity.testing.eventually import eventually

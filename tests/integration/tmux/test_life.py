@@ -8,7 +8,8 @@ import threading
 import time
 
 import pytest
-from tests.integration.tmux.conftest import LIMIT, City, lives
+from tests.integration.tmux.conftest import LIMIT, City
+from tests.living import lives
 
 from gascity.core.model import StartupHints
 from gascity.core.observed import READY

@@ -12,15 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.tmux.conftest import (
-    HANDED_OVER,
-    LIMIT,
-    SCRIBE,
-    City,
-    frozen,
-    lives,
-    outer_env,
-)
+from tests.integration.tmux.conftest import HANDED_OVER, LIMIT, SCRIBE, City, frozen, outer_env
+from tests.living import lives
 
 from gascity.core.observed import Exited
 from gascity.errors import ProviderUnavailable

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.integration.tmux.conftest import HANDED_OVER, LIMIT, SCRIBE, City, lives
+from tests.integration.tmux.conftest import HANDED_OVER, LIMIT, SCRIBE, City
+from tests.living import lives
 
 from gascity.core.observed import Alive
 from gascity.errors import SessionExists, SessionNotFound, StartFailed

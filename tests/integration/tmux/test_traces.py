@@ -7,7 +7,8 @@ import signal
 from collections.abc import Callable
 
 import pytest
-from tests.integration.tmux.conftest import LIMIT, City, lives
+from tests.integration.tmux.conftest import LIMIT, City
+from tests.living import lives
 
 from gascity.core.observed import RUN, Alive, Exited
 from gascity.errors import SessionExists
