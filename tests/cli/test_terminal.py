@@ -159,6 +159,32 @@ def test_a_person_starts_looks_attaches_detaches_and_stops(terminal: Terminal) -
     terminal.shows("stopped 2 agents and the controller")
 
 
+def test_who_is_starting_is_waited_for(terminal: Terminal, city: Path) -> None:
+    late = 'name = "mayor"\npre_start = ["until [ -e go ]; do sleep 0.1; done"]\n'
+    (city / "city.toml").write_text(CITY.replace('name = "mayor"\n', late))
+    terminal.run("gc start --detach; clear; gc attach mayor")
+    terminal.shows("mayor is starting ...")
+
+    (city / "go").touch()
+
+    terminal.shows("quay | mayor | running")
+    terminal.leave()
+
+
+def test_who_is_not_to_run_is_not_waited_for(terminal: Terminal) -> None:
+    terminal.run("gc start --detach; gc stop mayor; clear; gc attach mayor; echo it was $?")
+    screen = terminal.shows("it was 5")
+
+    assert "error: mayor is not running (stopped: " in screen
+    assert "hint: `gc status` tells why" in screen
+
+
+def test_without_a_controller_nobody_is_waited_for(terminal: Terminal) -> None:
+    terminal.run("clear; gc attach mayor; echo it was $?")
+
+    assert "error: mayor is not running\nhint: " in terminal.shows("it was 5")
+
+
 def test_a_reader_cannot_type(terminal: Terminal) -> None:
     terminal.run("gc start --detach; clear; gc attach --read-only mayor")
     terminal.shows("quay | mayor | running")

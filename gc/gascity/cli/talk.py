@@ -143,9 +143,12 @@ def attach(
         bool, typer.Option("--read-only", "-r", help="Look, do not type.")
     ] = False,
 ) -> int:
-    """Give this terminal to an agent until you detach."""
-    spec, provider = reach(context.obj, agent)
-    return provider.attach(spec.session, read_only=read_only)
+    """Give this terminal to an agent until you detach; one that is starting is waited for."""
+    from gascity.cli import attaching
+
+    here: Here = context.obj
+    spec, provider = reach(here, agent)
+    return attaching.attach(here, spec, provider, read_only=read_only)
 
 
 def prime(
