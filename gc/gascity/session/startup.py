@@ -21,6 +21,7 @@ from gascity.session.receipts import Delivery, Receipt
 
 LONGEST_WAIT = 60.0  # seconds for the prompt to appear
 NUDGE_WAIT = 20.0
+LAST_STEPS = 5.0  # seconds for looking at a session that is there, and noting how it is
 LINES = 120  # of output, in which the prompt is looked for
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.2
 
@@ -83,8 +84,8 @@ def bring_up(
 
     Raises StartFailed, with the last output, when a command fails, a file cannot be placed, or
     the program ends before it is ready; nothing is left running then. A program that lives but
-    never shows its prompt counts as started, with `GC_READY` = "timeout". Time in which the whole
-    machine stood still is not counted.
+    never shows its prompt counts as started, with `GC_READY` = "timeout", also where that is seen
+    a few seconds too late. Time in which the whole machine stood still is not counted.
     """
     _Start(name, config, target, now() + timeout, now, sleep).run()
 
@@ -115,7 +116,7 @@ class _Start:
         except SessionNotFound as problem:
             raise StartFailed(f"session {self._name} was stopped while it started") from problem
         except StartFailed:
-            self._target.discard(timeout=max(self._left(), 5.0))
+            self._target.discard(timeout=self._at_least())
             raise
 
     def _before(self) -> None:
@@ -143,7 +144,7 @@ class _Start:
         ready = True
         if hints.ready_prompt_prefix or hints.ready_delay_ms:
             ready = self._await_readiness()
-            self._target.set_meta(READY, "yes" if ready else "timeout", timeout=self._left())
+            self._target.set_meta(READY, "yes" if ready else "timeout", timeout=self._at_least())
         if hints.nudge:
             self._check_alive()
             self._greet(hints.nudge, wait=ready)
@@ -157,7 +158,7 @@ class _Start:
         pause = _FIRST_PAUSE
         while True:
             self._check_alive()
-            stand = self._target.stand(timeout=self._left())
+            stand = self._target.stand(timeout=self._at_least())
             if stand in (Stand.READY, Stand.STUCK):
                 return stand is Stand.READY
             blind = stand is Stand.UNKNOWN
@@ -174,12 +175,12 @@ class _Start:
         receipt = self._target.nudge(text, wait=wait, timeout=limit)
         if receipt.delivery is not Delivery.SUBMITTED:
             said = f"{receipt.delivery}: {receipt.evidence}"
-            self._target.set_meta(NUDGED, said, timeout=self._left())
+            self._target.set_meta(NUDGED, said, timeout=self._at_least())
 
     def _check_alive(self) -> None:
-        life = self._target.life(timeout=self._left())
+        life = self._target.life(timeout=self._at_least())
         if isinstance(life, Exited):
-            output = self._target.peek(LINES, timeout=self._left())
+            output = self._target.peek(LINES, timeout=self._at_least())
             raise StartFailed(f"session {self._name} {life} before it was ready", output=output)
 
     def _check(self, step: str, command: str, ran: Ran) -> None:
@@ -196,6 +197,10 @@ class _Start:
             self._target.place(src, rel_dst, overwrite=overwrite)
         except (OSError, ProviderError) as problem:
             raise StartFailed(f"{step} of {self._name}: {problem}") from problem
+
+    def _at_least(self) -> float:
+        """Return what is left for a session that is there: too late is no reason to lose it."""
+        return max(self._left(), LAST_STEPS)
 
     def _left(self) -> float:
         return max(self._deadline - self._now(), 0.001)

@@ -11,7 +11,7 @@ import pytest
 
 from gascity.core.model import CopyEntry, SessionConfig, StartupHints
 from gascity.core.observed import READY, Alive, Exited, Life
-from gascity.errors import SessionExists, StartFailed
+from gascity.errors import ProviderUnavailable, SessionExists, StartFailed
 from gascity.session.local import LocalFolder, run_shell
 from gascity.session.readiness import Stand, shows_prompt
 from gascity.session.receipts import Delivery, Receipt
@@ -192,6 +192,39 @@ def test_the_time_limit_bounds_the_wait_for_the_prompt() -> None:
     stage.bring_up(StartupHints(ready_prompt_prefix="> "), timeout=10)
 
     assert stage.time < 10
+
+
+class Stalled(Stage):
+    """One on a machine that stalls, and whose backend needs a second for each answer."""
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds)
+        self.time += 3.0
+
+    def life(self, *, timeout: float) -> Life:
+        self._answer(timeout)
+        return super().life(timeout=timeout)
+
+    def stand(self, *, timeout: float) -> Stand:
+        self._answer(timeout)
+        return super().stand(timeout=timeout)
+
+    def set_meta(self, key: str, value: str, *, timeout: float) -> None:
+        self._answer(timeout)
+        super().set_meta(key, value, timeout=timeout)
+
+    def _answer(self, timeout: float) -> None:
+        if timeout < 1.0:
+            raise ProviderUnavailable("it did not answer in time")
+
+
+def test_a_session_that_is_there_is_started_though_its_time_is_up_when_that_is_seen() -> None:
+    stage = Stalled()
+
+    stage.bring_up(StartupHints(ready_prompt_prefix="> "), timeout=10)
+
+    assert stage.meta == {READY: "timeout"}
+    assert "discard" not in stage.steps
 
 
 def test_the_delay_counts_where_there_is_no_prompt() -> None:
