@@ -26,6 +26,7 @@ from gascity.journal.trouble import explained
 
 PATIENCE = 0.25  # for another process to finish writing; the loop must not wait longer
 ASKED = 0.001  # seconds between two questions whether it has
+LATE = 0.02  # seconds that count of such a pause: who was stopped for longer was not alone in it
 CHECKED = 0.25  # seconds for which a file is searched for damage before it is used
 
 Happening = tuple[float, Event]  # with the time at which it happened
@@ -154,8 +155,9 @@ class Journal:
         """Begin to write as soon as nobody else does.
 
         SQLite asks a dozen times in this while, and loses against many who post without a pause.
+        Who has it may stand still with the whole machine, and then has to be given time again.
         """
-        deadline = time.monotonic() + self._patience
+        left = self._patience
         self._db.execute("PRAGMA busy_timeout = 0")
         try:
             while True:
@@ -163,9 +165,11 @@ class Journal:
                     self._db.execute("BEGIN IMMEDIATE")
                     return
                 except sqlite3.OperationalError as problem:
-                    if "BUSY" not in problem.sqlite_errorname or time.monotonic() > deadline:
+                    if "BUSY" not in problem.sqlite_errorname or left <= 0:
                         raise
+                before = time.monotonic()
                 time.sleep(ASKED)  # another process has it
+                left -= min(time.monotonic() - before, LATE)
         finally:
             self._db.execute(f"PRAGMA busy_timeout = {round(self._patience * 1000)}")
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from gascity.core.actions import Event, EventType
 from gascity.core.memory import AgentMemory, Memory
 from gascity.journal.store import Journal
+from gascity.testing.standstill import stood_still
 
 EVENT = Event(EventType.SESSION_STARTED, "mayor", "s-mayor", "r1", "wanted by the city")
 MEMORY = Memory(
@@ -66,3 +74,28 @@ def test_events_of_one_write_keep_their_own_times(journal: Journal) -> None:
     journal.write([(1.0, EVENT), (5.0, EVENT)], Memory())
 
     assert [entry.at for entry in journal.entries()] == [1.0, 5.0]
+
+
+def test_who_holds_it_while_the_machine_stands_still_is_waited_for(
+    path: str, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    sleep = time.sleep
+
+    with contextlib.ExitStack() as stack:
+        meanwhile: list[Callable[[], object]] = [
+            lambda: stack.enter_context(stood_still(5.0)),
+            lambda: other.execute("COMMIT"),
+        ]
+
+        def pause(seconds: float) -> None:
+            sleep(seconds)
+            if meanwhile and threading.current_thread() is threading.main_thread():
+                meanwhile.pop(0)()
+
+        monkeypatch.setattr(time, "sleep", pause)
+        journal.record(1.0, [EVENT], MEMORY)
+
+    assert [entry.at for entry in journal.entries()] == [1.0]
+    other.close()
