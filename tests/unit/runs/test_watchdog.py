@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from gascity.awake import BEAT, LATE
 from gascity.runs.context import Cancel
 from gascity.runs.watchdog import Limits, TimedOut, Watchdog
 
@@ -43,8 +44,9 @@ def test_who_says_something_is_not_idle(tmp_path: Path) -> None:
     cancel = Cancel()
     with (tmp_path / "err").open("wb", buffering=0) as said:
         files = (str(tmp_path / "nothing"), str(tmp_path / "err"))
-        with Watchdog(Limits(idle=1.0), files, cancel):
-            for _ in range(15):
+        # Longer than a moment that is too short for a standstill of the machine.
+        with Watchdog(Limits(idle=BEAT + LATE + 1.0), files, cancel):
+            for _ in range(32):
                 said.write(b".")
                 assert not cancel.wait(0.1)
             assert cancel.wait(60.0)
