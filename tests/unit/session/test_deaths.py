@@ -30,9 +30,9 @@ class Told:
         self.event = threading.Event()
 
     def __call__(self, ended: Sequence[ProcessId]) -> None:
-        self.count += 1
         self.ended += ended
         self.event.set()
+        self.count += 1  # the last: who sees it may clear the event
 
 
 @pytest.fixture
