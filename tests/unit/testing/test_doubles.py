@@ -175,7 +175,8 @@ def test_the_witness_sees_arguments_of_their_own_and_not_parts_of_others(tmp_pat
         subprocess.Popen([*command, token], stdin=subprocess.PIPE) as carrier,
         subprocess.Popen([*command, f"TOKEN={token}"], stdin=subprocess.PIPE) as other,
     ):
-        seen = ProcessWitness().living(token)
+        # A process shows no arguments in the moment in which it becomes `sh`.
+        seen = eventually(lambda: ProcessWitness().living(token))
         by_ps = [pid for pid, words in _processes_from_ps() if token in words]
         ProcessWitness().kill(token, 9)
         carrier.wait(10)
