@@ -52,16 +52,19 @@ def test_a_lock_that_others_take_again_and_again_is_theirs(
     """It is not the one that was seen first, so somebody lives who takes it."""
     monkeypatch.setattr(removal, "STALE", 60.0)
     lock_of(repo).touch()
+    is_over = threading.Event()
 
-    def another() -> None:
-        other = lock_of(repo).with_suffix(".new")
-        other.touch()
-        other.rename(lock_of(repo))
+    def take_it_again() -> None:
+        while not is_over.wait(0.1):
+            other = lock_of(repo).with_suffix(".new")
+            other.touch()
+            other.rename(lock_of(repo))
 
-    holder = threading.Timer(0.2, another)
+    holder = threading.Thread(target=take_it_again)
     holder.start()
     with pytest.raises(GitError, match="File exists"):
         removal.remove_branch(repo, BRANCH)
+    is_over.set()
     holder.join()
 
     assert lock_of(repo).exists()
