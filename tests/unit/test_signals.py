@@ -71,8 +71,8 @@ def test_everything_is_as_before_when_it_is_over() -> None:
         pass
 
     assert [signal.getsignal(number) for number in USED] == handlers
-    assert set(threading.enumerate()) == threads
-    assert len(os.listdir("/proc/self/fd")) == files
+    assert set(threading.enumerate()) <= threads  # one of an earlier test may have ended
+    assert len(os.listdir("/proc/self/fd")) <= files
     assert signal.set_wakeup_fd(-1) == -1
 
 

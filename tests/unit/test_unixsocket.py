@@ -103,7 +103,7 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError):
             unixsocket.connect(str(folder / "missing"), timeout=1)
 
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before  # others may have closed theirs
 
 
 def test_listening_leaves_other_threads_their_file_modes(tmp_path: Path) -> None:

@@ -99,8 +99,8 @@ def test_it_may_be_told_a_hundred_thousand_times() -> None:
 
 
 def test_its_descriptors_go_with_it() -> None:
-    before = os.listdir("/proc/self/fd")
+    before = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
         Cancel().set("interrupted")
 
-    assert os.listdir("/proc/self/fd") == before
+    assert len(os.listdir("/proc/self/fd")) <= before  # others may have closed theirs

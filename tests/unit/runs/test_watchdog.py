@@ -19,7 +19,7 @@ from gascity.runs.watchdog import Limits, TimedOut, Watchdog
 def test_without_a_limit_nobody_watches() -> None:
     before = threading.active_count()
     with Watchdog(Limits(), (), Cancel()):
-        assert threading.active_count() == before
+        assert threading.active_count() <= before
 
 
 @pytest.mark.parametrize(
