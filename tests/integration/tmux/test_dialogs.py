@@ -37,6 +37,7 @@ class Asked:
         self.log = city.work / "zoo.log"
         command = shlex.join([sys.executable, "-S", "-m", "tests.zoo.dialogs", spec.json()])
         env = {"PYTHONPATH": ROOT, "ZOO_LOG": str(self.log), "LANG": "C.UTF-8"}
+        env["ZOO_GO"] = str(city.work / "go")
         self.provider.start("a", city.config(f"exec {command}", env=env), timeout=LIMIT)
         self.spec = spec
         self.until("Quick check" if not spec.box else "❯\N{NO-BREAK SPACE}")  # noqa: RUF001 - a box
@@ -114,9 +115,10 @@ def test_a_dialog_can_be_refused(city: City) -> None:
 
 
 def test_nothing_is_pressed_before_the_dialog_took_the_place_of_the_input_box(city: City) -> None:
-    asked = Asked(city, replace(BYPASS, box=3.0))
+    asked = Asked(city, replace(BYPASS, box=1000.0))
 
     early = asked.answer()
+    (city.work / "go").touch()
     asked.until("Quick check")
     late = asked.answer()
 
