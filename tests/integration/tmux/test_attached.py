@@ -122,6 +122,7 @@ def test_the_size_follows_the_person_and_a_small_terminal_loses_nothing(city: Ci
     provider = city.provider()
     long = "x" * 150
     provider.start("a", city.config(f"echo {long}; {SCRIBE}"), timeout=LIMIT)
+    eventually(lambda: provider.peek("a", 5, timeout=LIMIT) == long)
     city.attach("a")
     eventually(lambda: city.ask("a", "#{window_width}") == "80")
 
