@@ -324,8 +324,9 @@ def test_who_is_starting_or_ended_or_unknown_is_told_nothing(folder: Path) -> No
 
 
 def test_a_program_is_made_to_look_at_its_terminal_and_has_its_size_again(folder: Path) -> None:
-    there = begin(folder, "trap 'echo looked; stty size' WINCH; while :; do sleep 0.01; done")
-    eventually(lambda: look(there).reads_lines)
+    script = "trap 'echo looked; stty size' WINCH; echo up; while :; do sleep 0.01; done"
+    there = begin(folder, script)
+    eventually(lambda: look(there).text == "up")
 
     TmuxTerminal(there, pane(there)).wake(timeout=LIMIT)
 
