@@ -19,7 +19,7 @@ from gascity_tmux.provider import Provider
 pytestmark = pytest.mark.tmux
 
 OF_TMUX = {"TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "TMUX_PANE", "SHELL"}
-TELL = "env -0 >told.tmp; mv told.tmp told; exec sleep 1000"
+TELL = "env -0 >told.$$; mv told.$$ told; exec sleep 1000"  # several may tell at once
 
 
 def told(city: City) -> dict[str, str]:
