@@ -132,7 +132,7 @@ def test_three_starts_of_one_name_at_once_make_one_session(city: City, *, is_fir
 
     assert sorted(ended) == [SessionExists.__name__, SessionExists.__name__, "started"]
     assert [name for name in city.sessions() if name == "a"] == ["a"]
-    assert len(city.living()) == (1 if is_first else 2)
+    eventually(lambda: len(city.living()) == (1 if is_first else 2))  # it may not show its own yet
 
 
 def test_many_first_starts_at_once_share_one_server(city: City) -> None:
