@@ -21,9 +21,11 @@ READY_WHEN_TOLD = f'touch up; until [ -e go ]; do sleep 0.02; done; printf "read
 
 # Ends well only when the session's own command has run, and gives up after some seconds.
 WAIT_FOR_THE_SESSION = """
-for turn in 1 2 3 4 5 6 7 8 9 10; do
+turn=0
+while [ $turn -lt 200 ]; do
   if [ -e command-ran ]; then echo setup >> order; exit 0; fi
-  sleep 0.5
+  sleep 0.1
+  turn=$((turn + 1))
 done
 exit 1
 """
