@@ -106,13 +106,14 @@ def test_metadata_that_was_cut_short_is_not_that_of_a_session_that_is_gone(
     flag.touch()
 
     assert provider.get_meta("a", "GONE", timeout=LIMIT) is None
-    assert provider.peek("a", 5, timeout=LIMIT).startswith("up")
+    eventually(lambda: provider.peek("a", 5, timeout=LIMIT).startswith("up"))
 
 
 def test_a_program_is_not_missed_where_the_list_was_cut_short(
     provider: Provider, cutter: Cutter, config: SessionConfig
 ) -> None:
     provider.start("a", config, timeout=LIMIT)
+    eventually(lambda: provider.peek("a", 5, timeout=LIMIT).startswith("up"))  # it is `sh` by then
     flag = cutter.wrap("head", "*cmdline*")
     flag.touch()
 
