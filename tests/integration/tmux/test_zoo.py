@@ -169,10 +169,19 @@ def test_two_processes_at_once_send_whole_messages(city: City) -> None:
 # --- programs that must not be typed at
 
 
-@pytest.mark.parametrize("program", ["limit", "limited-box", "login", "draft"])
-def test_where_nothing_may_be_typed_nothing_is(city: City, program: str) -> None:
+@pytest.mark.parametrize(
+    ("program", "shown"),
+    [
+        ("limit", "2. Buy more"),
+        ("limited-box", "? for shortcuts"),
+        ("login", "Paste your code"),
+        ("draft", "? for shortcuts"),
+    ],
+)
+def test_where_nothing_may_be_typed_nothing_is(city: City, program: str, shown: str) -> None:
     cage = Cage(city, program)
     cage.nudge("hello", timeout=SOON)
+    cage.shows(shown)
     before = cage.screen()
 
     assert cage.nudge("hello\nworld", timeout=SOON).delivery is Delivery.REFUSED
