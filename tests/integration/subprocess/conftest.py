@@ -54,6 +54,7 @@ class City:
 
     def kill_keeper(self) -> None:
         pid = self.keeper()
+        assert pid  # 0 would be everybody in the process group of the tests
         os.kill(pid, signal.SIGKILL)
         eventually(lambda: self.keeper() != pid)
 

@@ -106,6 +106,7 @@ def test_a_start_that_was_cut_off_leaves_nothing(city: City) -> None:
     folder.mkdir(parents=True)
     env = {MARK: layout.mark(str(city.home), "a", "x"), "TEST_TOKEN": city.token}
     cut_off = subprocess.Popen(["sleep", "1000"], env=env, start_new_session=True)
+    eventually(city.living)  # it shows no variables in the moment in which it becomes `sleep`
 
     assert city.provider().observe(timeout=LIMIT) == {}
 
@@ -135,8 +136,7 @@ def test_starts_survive_a_keeper_that_keeps_dying(city: City) -> None:
     roots = {one.process.pid for one in provider.observe(timeout=LIMIT).values() if one.process}
     assert len(roots) == len(names)
     # A process shows no variables in the moment in which it becomes `sleep`.
-    eventually(lambda: roots <= set(city.living()))
-    assert set(city.living()) == roots
+    eventually(lambda: set(city.living()) == roots)
 
 
 def test_stops_survive_a_keeper_that_dies(city: City) -> None:
