@@ -22,7 +22,8 @@ from gascity_tmux import layout
 from gascity_tmux.server import Server
 
 _LEAVING = "no current target"  # what tmux says when even our own session is gone
-UNSETTLED = 1.0  # seconds for tmux to hear how a program ended
+UNSETTLED = 1.0  # seconds for tmux to hear how a program ended ...
+LATE = 0.05  # ... of which a look counts so many: tmux stands still with who is stopped for longer
 
 
 class View:
@@ -78,12 +79,13 @@ class View:
             # A window that is shown in several sessions is listed once for each; one is ours.
             if pane.version or pane.id not in found:
                 found[pane.id] = pane
-        until = min(time.monotonic() + UNSETTLED, deadline)
+        left = UNSETTLED
         while unsettled := [
             p for p in found.values() if p.is_unsettled and p.key not in self._unknown
         ]:
             alive = [pane for pane in unsettled if self._server.is_parent_of(pane.pid)]
-            if len(alive) == len(unsettled) or time.monotonic() >= until:
+            before = time.monotonic()
+            if len(alive) == len(unsettled) or left <= 0 or before >= deadline:
                 with self._lock:
                     self._unknown |= {pane.key for pane in unsettled if pane not in alive}
                 found |= {pane.id: replace(pane, life=Alive()) for pane in alive}
@@ -93,6 +95,7 @@ class View:
             for pane in unsettled:
                 again = self._ask_for_panes(pane.name, deadline)
                 found |= {one.id: one for one in again if one.id == pane.id}
+            left -= min(time.monotonic() - before, LATE)
         return list(found.values())
 
     def find(self, name: str, deadline: float) -> Pane | None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 from tests.integration.tmux.conftest import City
 from tests.living import lives
 
 from gascity.core.observed import Exited, SessionState
+from gascity.session.tmux.panes import Pane
 from gascity.testing.eventually import eventually
+from gascity.testing.standstill import stood_still
 from gascity_tmux.provider import Provider
 
 LIMIT = 60.0
@@ -113,6 +116,28 @@ def test_a_server_that_dies_takes_no_session_for_ended(
     eventually(lambda: told.wakes > before)
     eventually(lambda: not city.living())
     assert told.names() == set()
+
+
+def test_how_a_program_ended_is_waited_for_though_the_machine_stood_still(
+    city: City, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider.start("a", city.config("exit 3"), timeout=LIMIT)
+    eventually(lambda: provider.observe(timeout=LIMIT)["a"].life == Exited(3))
+    ask, looks = provider._view._ask_for_panes, iter(range(1000))
+
+    with contextlib.ExitStack() as stack:
+
+        def ask_again(name: str, deadline: float) -> Sequence[Pane]:
+            """Answer twice as a tmux that has not heard of it yet, and then stand still."""
+            found, look = ask(name, deadline), next(looks)
+            if look == 1:
+                stack.enter_context(stood_still(5.0))
+            return [replace(pane, life=Exited()) for pane in found] if look < 2 else found
+
+        monkeypatch.setattr(provider._view, "_ask_for_panes", ask_again)
+        seen = provider.observe(timeout=LIMIT)["a"]
+
+    assert seen.life == Exited(3)
 
 
 @pytest.mark.parametrize("apart", ["setsid", ""])
