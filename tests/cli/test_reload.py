@@ -136,7 +136,7 @@ def test_a_prompt_is_a_file_of_the_city(make_city: MakeCity) -> None:
     (city.folder / "talker.md").write_text("say hello")
     city.start()
     before = city.pids()
-    (city.folder / "talker.md").write_text("say goodbye")
+    city.write("say goodbye", "talker.md")
     eventually(lambda: city.pids()["talker"] not in (None, before["talker"]), within=LIMIT)
     after = city.wait_until_up()
 

@@ -137,7 +137,7 @@ def test_drift_is_told_in_both_runs(runners: Runners) -> None:
     runners.start()
     (first,) = runners.when("running")
 
-    (runners.folder / "mind.md").write_text("mind something else\n")
+    runners.write("mind something else\n", "mind.md")
 
     second, first = runners.when("running", "completed")
     assert first["asked"]
