@@ -263,7 +263,9 @@ def test_a_crash_loop_ends_in_quarantine_with_one_alert(make_city: MakeCity) -> 
     )
     city.ok("start", "--detach")
     agent = city.wait_for("bad", "quarantined")
-    alerts = eventually(lambda: (city.folder / "alerts").read_text().splitlines(), within=LIMIT)
+    told = city.folder / "alerts"
+    eventually(lambda: told.exists() and told.read_text(), within=LIMIT)
+    alerts = told.read_text().splitlines()
 
     assert agent["restarts"] == 2
     assert "exited with status 3" in agent["reason"]
@@ -271,7 +273,7 @@ def test_a_crash_loop_ends_in_quarantine_with_one_alert(make_city: MakeCity) -> 
     assert agent["next_at"] is not None
     assert city.agents()["good"]["state"] == "ready"
     assert len(alerts) == 1
-    assert (city.folder / "alerts").read_text().endswith("}\n")
+    assert told.read_text().endswith("}\n")
     assert '"agent": "bad"' in alerts[0]
     assert "no luck" in city.ok("peek", "bad")
 
