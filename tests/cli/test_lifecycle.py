@@ -227,15 +227,17 @@ def test_a_controller_that_does_not_answer_is_not_taken_for_none(city: City) -> 
 def test_a_controller_that_is_killed_meanwhile_is_told_as_ended(
     make_city: MakeCity, words: list[str]
 ) -> None:
-    stubborn = "trap 'touch asked' TERM; while :; do sleep 0.1; done"
+    stubborn = "trap 'touch asked' TERM; touch up; until test -e go; do sleep 0.1; done"
     city = make_city(
-        HEAD.replace('"2s"', '"4s"') + f'[[agents]]\nname = "a"\nstart_command = "{stubborn}"\n'
+        HEAD.replace('"2s"', '"10s"') + f'[[agents]]\nname = "a"\nstart_command = "{stubborn}"\n'
     )
     pid = city.start()
+    eventually((city.folder / "up").exists, within=LIMIT)
     asking = city.popen(*words)
-    eventually(lambda: list(city.folder.rglob("asked")), within=LIMIT)
+    eventually((city.folder / "asked").exists, within=LIMIT)
     os.kill(pid, signal.SIGKILL)
     said, _ = asking.communicate(timeout=LIMIT)
+    (city.folder / "go").touch()
 
     if len(words) == 1:
         assert (asking.returncode, said) == (0, "stopped 1 session; no controller was running\n")
