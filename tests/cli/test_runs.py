@@ -47,6 +47,7 @@ env = {{ API_KEY = "{SECRET}" }}
 """
 SCRIPT = """\
 echo "my key is $API_KEY"
+touch "$GC_RUN.up"
 until test -e "$GC_RUN.end"; do sleep 0.05; done
 echo "last words of $GC_RUN"
 . "./$GC_RUN.end"
@@ -63,6 +64,11 @@ class Runners(City):
         (folder / "worker.sh").write_text(SCRIPT)
         (folder / "mind.md").write_text(f"mind {SECRET}\n")
         super().__init__(folder, head + WORKER)
+
+    def has_spoken(self, run: str) -> None:
+        """Wait until an incarnation has shown its first words."""
+        eventually((self.folder / f"{run}.up").exists, within=LIMIT)
+        eventually(lambda: "my key is" in self.gc("peek", "worker").stdout, within=LIMIT)
 
     def end_it(self, run: str, how: str) -> None:
         """Let an incarnation end with these words of shell."""
@@ -102,6 +108,7 @@ def test_an_exit_status_a_signal_and_a_stop_are_told(runners: Runners) -> None:
     second, first = runners.when("running", "failed")
     runners.end_it(second["run_id"], "kill -9 $$")
     third, second, first = runners.when("running", "failed", "failed")
+    runners.has_spoken(third["run_id"])
     runners.ok("stop")
     third = runners.when("completed", "failed", "failed")[0]
 
@@ -122,7 +129,8 @@ def test_no_secret_is_in_a_record(runners: Runners) -> None:
     runners.start()
     (first,) = runners.when("running")
     runners.end_it(first["run_id"], "exit 1")
-    runners.when("running", "failed")
+    second, _ = runners.when("running", "failed")
+    runners.has_spoken(second["run_id"])
     runners.ok("stop")
     runners.when("completed", "failed")
 
@@ -167,6 +175,7 @@ def test_a_killed_controller_leaves_nothing_running_that_is_dead(runners: Runner
 def test_a_stop_without_a_controller_closes_the_record(runners: Runners) -> None:
     controller = runners.start()
     (first,) = runners.when("running")
+    runners.has_spoken(first["run_id"])
     os.kill(controller, signal.SIGKILL)
     eventually(lambda: not lives(controller), within=LIMIT)
 

@@ -20,6 +20,8 @@ from tests.cli.conftest import HEAD, LIMIT, SLEEPERS, City, MakeCity
 from tests.living import lives
 from tests.unit.service.reader import Unit, read_unit
 
+from gascity.testing.eventually import eventually
+
 
 class Manager:
     """What systemd does with a unit of `Type=notify` and `KillMode=process`."""
@@ -128,13 +130,13 @@ def test_the_main_process_ends_with_a_code_that_forbids_a_retry(
 
 def test_no_agent_can_speak_for_the_controller(make_city: MakeCity, tmp_path: Path) -> None:
     city = make_city(
-        HEAD + '[[agents]]\nname = "a"\nstart_command = "env > seen; exec sleep 1000"\n'
+        HEAD + '[[agents]]\nname = "a"\nstart_command = "env > s; mv s seen; exec sleep 1000"\n'
         'pass_env = ["NOTIFY_SOCKET"]\n'
     )
     manager = Manager(read_unit(city.ok("service", "show")), tmp_path)
     try:
         manager.start()
-        city.wait_until_up()
+        eventually((city.folder / "seen").exists, within=LIMIT)
         seen = (city.folder / "seen").read_text()
     finally:
         manager.close()
