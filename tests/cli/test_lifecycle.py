@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import subprocess
 
 import pytest
 from tests.cli.conftest import HEAD, LIMIT, SLEEPERS, City, MakeCity
 from tests.living import lives
 
 from gascity.cli.telling import WORDS
+from gascity.controller.lock import CityLock
+from gascity.controller.place import Place
 from gascity.core.actions import EventType
 from gascity.testing.eventually import eventually
 
@@ -94,6 +97,22 @@ def test_a_second_start_names_the_holder_and_changes_nothing(city: City) -> None
         assert "Traceback" not in done.stderr
     assert city.controller() == pid
     assert city.pids() == before
+
+
+def test_a_start_waits_for_a_controller_that_ends(city: City) -> None:
+    """It still holds the city, and does not listen any more."""
+    place = Place(str(city.folder))
+    place.prepare()
+    lock = CityLock(place.lock)
+    lock.acquire()
+    process = city.popen("start")
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=3)
+    lock.release()
+
+    city.wait_until_up()
+
+    assert city.controller() == process.pid
 
 
 def test_a_stopped_agent_stays_down_across_controllers_until_it_is_restarted(city: City) -> None:

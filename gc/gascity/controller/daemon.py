@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from gascity import signals
+from gascity import signals, unixsocket
+from gascity.awake import Patience
 from gascity.controller.act import Hands
 from gascity.controller.control import ControlSocket
 from gascity.controller.feed import METHOD, MOVES, Feed
@@ -35,9 +36,11 @@ from gascity.controller.place import Place
 from gascity.controller.reload import Origin
 from gascity.core.actions import Event, EventType
 from gascity.core.model import City
-from gascity.errors import GascityError
+from gascity.errors import CityHeld, GascityError
 from gascity.journal.store import Journal
 from gascity.session.leadership import Leads
+
+COMING_OR_GOING = 20.0  # seconds that another may take to listen, or to let the city go
 
 
 def run_city(
@@ -98,8 +101,7 @@ def _keep(
         fence = reign.lead.check
     place = Place(city.root)
     place.prepare()
-    lock = CityLock(place.lock)
-    lock.acquire()
+    lock = _hold(place)
     feed = Feed(place.journal)
     journal = Journal(place.journal, written=feed.ring)
     journal.look_over()
@@ -128,6 +130,33 @@ def _keep(
     if reign is not None and reign.lead.lost is not None:
         raise reign.lead.lost
     return why
+
+
+def _hold(place: Place) -> CityLock:
+    """Hold the city. Raises CityHeld when another has it who listens, or does not let it go.
+
+    One who has it and does not listen is about to, or ends: who has just been told that no
+    controller runs may start the next one.
+    """
+    lock, patience = CityLock(place.lock), Patience(COMING_OR_GOING)
+    while True:
+        try:
+            lock.acquire()
+        except CityHeld:
+            if patience.left() <= 0 or _is_listened_to(place.socket):
+                raise
+        else:
+            return lock
+
+
+def _is_listened_to(path: str) -> bool:
+    try:
+        unixsocket.connect(path, timeout=1.0).close()
+    except (FileNotFoundError, ConnectionRefusedError):
+        return False
+    except OSError:  # more want to be heard than can be
+        return True
+    return True
 
 
 def _run(controller: Controller, reign: _Reign | None) -> str:
