@@ -30,12 +30,13 @@ def main() -> None:
     with open("context", "w", encoding="utf-8") as file:
         file.write("".join(done["stdout"] for done in fire(hooks, start)))
     print(f"\x1b[2J\x1b[H\n{RULE}\n❯\u00a0\n{RULE}\n  ? for shortcuts", flush=True)  # noqa: RUF001, T201  as it draws them
-    while True:
-        with open("events", encoding="utf-8") as pipe:
-            for line in pipe:
-                results = fire(hooks, json.loads(line))
-                with open("results", "a", encoding="utf-8") as file:
-                    file.write(json.dumps(results) + "\n")
+    # Also open for writing: the end of one writer is not the end of the pipe, and nothing that the
+    # next one writes is lost between two openings.
+    with open(os.open("events", os.O_RDWR), encoding="utf-8") as pipe:
+        for line in pipe:
+            results = fire(hooks, json.loads(line))
+            with open("results", "a", encoding="utf-8") as file:
+                file.write(json.dumps(results) + "\n")
 
 
 def fire(
