@@ -88,7 +88,7 @@ def test_a_pool_follows_its_check_and_drains(make_city: MakeCity) -> None:
     eventually(lambda: set(city.pids()) == {"crew-1", "crew-2"}, within=LIMIT, every=0.05)
     both = city.wait_until_up()
     wanted.write_text("1\n")
-    eventually(lambda: "draining" in city.ok("status"), within=LIMIT)
+    eventually(lambda: city.ok("events", "--json", "--type", "session.draining"), within=LIMIT)
     eventually(lambda: len(city.pids()) == 1, within=LIMIT, every=0.05)
 
     assert set(city.pids().values()) < set(both.values())

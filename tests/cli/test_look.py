@@ -123,7 +123,9 @@ def test_the_quick_way_stops_as_the_long_way(make_city: MakeCity) -> None:
 
     assert [done.returncode for done in stopped] == [0, 0]
     assert [done.stdout for done in stopped] == ["stopped 1 agent and the controller\n"] * 2
-    eventually(lambda: not quick.living() and not long_way.living())  # the keeper goes when nobody asks it any more
+    eventually(
+        lambda: not quick.living() and not long_way.living()
+    )  # the keeper goes when nobody asks it any more
 
 
 def test_a_terminal_gets_colours_unless_the_user_wants_none(quiet: City) -> None:
