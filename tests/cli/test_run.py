@@ -270,10 +270,13 @@ def test_an_agent_may_remove_its_own_folder(place: Place) -> None:
 
 def test_the_final_state_is_written_once(place: Place) -> None:
     seen: list[str] = []
-    with place.popen("run", "--", "sh", "-c", "sleep 0.3; exit 3") as process:
+    until_seen = 'until [ -e "$TASK_FOLDER/seen" ]; do sleep 0.01; done; exit 3'
+    with place.popen("run", "--", "sh", "-c", until_seen) as process:
         while process.poll() is None:
             records = place.home.glob("projects/*/*/runs/*/run-info.yaml")
             seen.extend(yaml.safe_load(path.read_text())["status"] for path in records)
+            if seen:
+                (place.home / "projects" / "default" / "adhoc" / "seen").touch()
             time.sleep(0.001)  # watching a file is all that is done here
         process.communicate()
     seen.append(yaml.safe_load((place.folders()[0] / "run-info.yaml").read_text())["status"])
