@@ -230,18 +230,18 @@ def test_agents_stand_side_by_side_with_a_check(shop: Workshop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("check", "code", "why"),
+    ("check", "limit", "code", "why"),
     [
-        ("exit 2", 1, "failed (2)"),
-        ("sleep 1000", 1, "took too long"),
-        ("test -d .git || test -f .git", 0, "passed"),
+        ("exit 2", "60s", 1, "failed (2)"),
+        ("sleep 1000", "1s", 1, "took too long"),
+        ("test -d .git || test -f .git", "60s", 0, "passed"),
     ],
 )
 def test_a_check_has_a_limit_and_an_exit_code(
-    shop: Workshop, check: str, code: int, why: str
+    shop: Workshop, check: str, limit: str, code: int, why: str
 ) -> None:
     shop.solve(shop.agent("a", READY), shop.agent("b", READY))
-    done = shop.gc("solve", "compare", "bug", "--check", check, "--timeout", "1s", "--json")
+    done = shop.gc("solve", "compare", "bug", "--check", check, "--timeout", limit, "--json")
     document = json.loads(done.stdout)
 
     assert done.returncode == code
