@@ -161,14 +161,14 @@ def test_only_who_shows_the_key_is_answered(place: Place, web: Web) -> None:
         for key in ("", "wrong", "ä"):
             bearer = {b"Authorization": f"Bearer {key}".strip().encode()}
             answers = [
-                httpx.get(web.url + path, headers=bearer, trust_env=False),
-                httpx.get(web.url + path, params={"key": key}, trust_env=False),
-                httpx.get(web.url + path, trust_env=False),
+                httpx.get(web.url + path, headers=bearer, timeout=LIMIT, trust_env=False),
+                httpx.get(web.url + path, params={"key": key}, timeout=LIMIT, trust_env=False),
+                httpx.get(web.url + path, timeout=LIMIT, trust_env=False),
             ]
             assert {one.status_code for one in answers} == {401}
             assert not any("secret thing" in one.text for one in answers)
 
-    asked = httpx.get(f"{web.url}/runs", params={"key": web.key}, trust_env=False)
+    asked = httpx.get(f"{web.url}/runs", params={"key": web.key}, timeout=LIMIT, trust_env=False)
     assert asked.status_code == 200
     assert Path(web.said["key_file"]).stat().st_mode & 0o077 == 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import signal
 
-from tests.cli.conftest import HEAD, City, Inside, MakeCity
+from tests.cli.conftest import HEAD, LIMIT, City, Inside, MakeCity
 
 from gascity.testing.eventually import eventually
 
@@ -57,7 +57,7 @@ def test_a_nudge_works_without_a_controller(make_city: MakeCity) -> None:
     eventually(lambda: city.state.joinpath("controller.sock").exists())
     city.wait_until_up()
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=10)
+    process.communicate(timeout=LIMIT)
 
     assert city.ok("nudge", "a", "hello") == "a: submitted (its program read it)\n"
     eventually(lambda: city.ok("peek", "a") == "hello\n")

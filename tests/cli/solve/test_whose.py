@@ -80,7 +80,7 @@ def test_two_who_give_the_same_name_at_once_do_not_share_it(shop: Workshop) -> N
         shop,
         f"""case "$*" in *for-each-ref*refs/heads/gc/*)
   "$GIT" "$@"; touch "{shop.folder}/asked-$PPID"
-  for _ in $(seq 500); do [ $(ls {both} | wc -l) -ge 2 ] && exit 0; sleep 0.01; done
+  for _ in $(seq 6000); do [ $(ls {both} | wc -l) -ge 2 ] && exit 0; sleep 0.01; done
 esac""",
     )
     agent = shop.agent("a", DONE)
