@@ -23,6 +23,7 @@ from gascity.core.model import (
     PoolSpec,
     RestartPolicy,
 )
+from gascity.core.observed import Alive
 from gascity.errors import GascityError
 from gascity.journal.store import Journal
 from gascity.screens.rules import RuleBook
@@ -130,3 +131,14 @@ def agent(name: str, **changes: object) -> AgentSpec:
 
 def up(running: Running, *names: str) -> Callable[[], bool]:
     return lambda: all(running.states().get(name) == "ready" for name in names)
+
+
+def risen(bench: Bench, running: Running, name: str) -> Callable[[], bool]:
+    """Tell whether an agent is up, and not only by a look from before its last crash."""
+
+    def is_up() -> bool:
+        session = bench.world.sessions.get(f"gc-c-{name}")
+        lives = session is not None and isinstance(session.life, Alive)
+        return lives and up(running, name)()
+
+    return is_up

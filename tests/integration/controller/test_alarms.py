@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.integration.controller.stage import Bench, agent, up
+from tests.integration.controller.stage import Bench, agent, risen, up
 
 from gascity.controller import alarms as alarming
 from gascity.controller import chronicle as chronicles
@@ -384,7 +384,7 @@ def test_a_sink_that_hangs_delays_nobody_and_is_told(bench: Bench) -> None:
     bench.alerts = AlertSettings(command="cat >> told; exec sleep 1000", timeout=1.0)
     running = bench.run(agent("bad"), agent("good"))
     for _ in range(3):
-        eventually(up(running, "bad"))
+        eventually(risen(bench, running, "bad"))
         bench.world.crash("gc-c-bad", code=3)
     eventually((bench.folder / "told").exists)
     assert not running.told(EventType.ALERT_UNDELIVERED)

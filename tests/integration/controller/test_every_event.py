@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.integration.controller.stage import CITY, Bench, Running, agent, up
+from tests.integration.controller.stage import CITY, Bench, Running, agent, risen, up
 from tests.integration.controller.test_screens import DEMO, arrows_and_enter, dialog
 from tests.integration.controller.town import Town, entry
 
@@ -172,7 +172,7 @@ def a_stop_that_fails(bench: Bench) -> Running:
 def a_crash_loop_and_a_reset(bench: Bench) -> Running:
     running = bench.run(agent("a"))
     for _ in range(3):
-        eventually(up(running, "a"))
+        eventually(risen(bench, running, "a"))
         bench.world.crash("gc-c-a", signal=9)
     eventually(lambda: running.states() == {"a": "quarantined"})
     running.ask("reset", agents=["a"])
@@ -186,7 +186,7 @@ def a_sink_that_fails_and_works_again(bench: Bench) -> Running:
     eventually(lambda: running.told(EventType.ALERT_UNDELIVERED))
     (bench.folder / "mended").touch()
     for _ in range(3):
-        eventually(up(running, "a"))
+        eventually(risen(bench, running, "a"))
         bench.world.crash("gc-c-a", signal=9)
     return running
 

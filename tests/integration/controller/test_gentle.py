@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import ClassVar
 
-from tests.integration.controller.stage import CITY, Bench, agent, up
+from tests.integration.controller.stage import CITY, Bench, agent, risen, up
 from tests.integration.controller.test_screens import DEMO, WORKING
 
 from gascity.core.actions import EventType
@@ -188,9 +188,8 @@ def test_a_quarantine_ends_when_the_agents_own_configuration_changes(bench: Benc
     running = bench.run(agent("a"), agent("b"))
     eventually(up(running, "a", "b"))
     for _ in range(3):
-        eventually(up(running, "a"))
+        eventually(risen(bench, running, "a"))
         bench.world.crash("gc-c-a", code=1)
-        eventually(lambda: running.states()["a"] in ("ready", "quarantined"))
     eventually(lambda: running.states()["a"] == "quarantined")
     bench.end()
 

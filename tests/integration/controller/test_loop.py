@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from tests.integration.controller.stage import CITY, Bench, agent, up
+from tests.integration.controller.stage import CITY, Bench, agent, risen, up
 
 from gascity.controller.clock import Clock
 from gascity.controller.messages import Asked
@@ -44,7 +44,7 @@ def test_a_city_comes_up_and_a_crash_is_healed(bench: Bench) -> None:
 def test_a_crash_loop_ends_in_quarantine_told_once(bench: Bench) -> None:
     running = bench.run(agent("mayor"))
     for _ in range(3):
-        eventually(up(running, "mayor"))
+        eventually(risen(bench, running, "mayor"))
         bench.world.crash("gc-c-mayor", signal=9)
 
     eventually(lambda: running.states() == {"mayor": "quarantined"})
@@ -57,7 +57,7 @@ def test_a_crash_loop_ends_in_quarantine_told_once(bench: Bench) -> None:
 def test_a_quarantine_outlives_the_controller_and_a_restart_lifts_it(bench: Bench) -> None:
     running = bench.run(agent("mayor"))
     for _ in range(3):
-        eventually(up(running, "mayor"))
+        eventually(risen(bench, running, "mayor"))
         bench.world.crash("gc-c-mayor", signal=9)
     eventually(lambda: running.states() == {"mayor": "quarantined"})
     bench.end()

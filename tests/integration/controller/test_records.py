@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.integration.controller.stage import CITY, QUICK, Bench, Running, agent, up
+from tests.integration.controller.stage import CITY, QUICK, Bench, Running, agent, risen, up
 
 from gascity.core.actions import EventType
 from gascity.core.model import SessionConfig, StartupHints
@@ -108,7 +108,7 @@ def test_a_signal_is_told_as_shells_do(bench: Bench, shelf: Shelf) -> None:
 def test_the_last_screen_is_kept_where_nothing_is_started_again(bench: Bench, shelf: Shelf) -> None:
     running = bench.run(agent("a"))
     for _ in range(3):
-        eventually(up(running, "a"))
+        eventually(risen(bench, running, "a"))
         run = run_of(running)
         bench.world.show("gc-c-a", f"the end of {run}")
         bench.world.crash("gc-c-a", code=1)
