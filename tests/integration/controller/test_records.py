@@ -67,9 +67,9 @@ def test_a_run_is_recorded_while_it_lives(bench: Bench, shelf: Shelf) -> None:
     running = bench.run(agent("a", prompt="mind the shop", work_dir="/"))
     eventually(up(running, "a"))
 
-    (info,) = shelf.when(Status.RUNNING)
+    shelf.when(Status.RUNNING)
 
-    info = eventually(lambda: next(one for one in shelf.all() if one.pid is not None), within=LIMIT)
+    (info,) = eventually(lambda: [one for one in shelf.all() if one.pid is not None], within=LIMIT)
     assert info.run_id == run_of(running)
     assert (info.agent, info.session, info.city, info.provider) == ("a", "gc-c-a", "c", "fake")
     assert (info.kind, info.why, info.fingerprint) == ("session", "wanted by the city", "f")
