@@ -110,7 +110,7 @@ class Bench:
     def end(self) -> None:
         for controller, thread in self.alive:
             controller.post(Leave("the test is over"))
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive()
         self.alive.clear()
 

@@ -73,7 +73,7 @@ class Town:
         if self.missing == name:
             raise NotInstalled(f'session provider "{name}" cannot work here')
         self.opened.append(name)
-        assert self.go_on.wait(10)
+        assert self.go_on.wait(60)
         context = CityContext(city.name, city.desired.city_id, str(self.root), {}, city.screens)
         provider = self.makes(context, self.worlds[name], name=name)
         provider.town = self
@@ -131,7 +131,7 @@ class Town:
     def end(self) -> None:
         for controller, thread in self._alive:
             controller.post(Leave("the test is over"))
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive()
         self._alive.clear()
 
