@@ -2,7 +2,7 @@
 
 Level-based where events do not reach: a session that is seen without a record gets one, and a run
 that is seen to be over, or is not seen any more, is closed after a moment if nobody has said how it
-ended. Used by one thread.
+ended. A look that began before a record was closed does not open it again. Used by one thread.
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ class Ledger:
         self._recall = recall
         self._restarts = restarts
         self._before: dict[str, str] = {}
+        self._closed: dict[str, tuple[str, float]] = {}  # where, and since which monotonic moment
         self.open: dict[str, OpenRun] = {}
         self.changed: dict[str, RunInfo] = {}
         self.wordless: dict[str, RunInfo] = {}
@@ -240,9 +241,14 @@ class Ledger:
             for state in sight.sessions.values()
             if state.run and state.meta.get(CITY_ID) == self._city_id
         }
+        self._closed = {
+            run: (provider, at)
+            for run, (provider, at) in self._closed.items()
+            if provider != sight.provider or at >= sight.began
+        }
         for run, state in mine.items():
             one = self.open.get(run)
-            if one is None and is_up(state):
+            if one is None and is_up(state) and run not in self._closed:
                 one = self._adopt(sight.provider, state)
             if one is not None and not one.rises:
                 self._learn(one, state)
@@ -303,6 +309,7 @@ class Ledger:
         one = self.open.pop(run, None)
         if one is None:
             return
+        self._closed[run] = (one.info.provider, time.monotonic())
         life = one.life or Exited()
         code = life.code if life.signal is None else SIGNALLED + life.signal
         began = seconds_of(one.info.start_time)

@@ -163,6 +163,16 @@ def test_a_run_that_was_given_up_and_lives_is_open_again(book: Book) -> None:
     assert info.why == "wanted by the city"
 
 
+def test_a_look_that_is_older_than_an_end_does_not_open_the_record_again(book: Book) -> None:
+    book.start()
+    before = time.monotonic()
+    book.end(EventType.SESSION_STOPPED, "the city is being stopped", asked=True)
+
+    book.see(book.state(), began=before)
+
+    assert (book.info().status, book.info().asked) == (Status.COMPLETED, True)
+
+
 def test_sessions_of_others_have_no_records(book: Book) -> None:
     book.see(book.state(city="another"))
     book.see(replace(book.state(), meta={CITY_ID: "c0ffee", RUN: "../../etc"}))
