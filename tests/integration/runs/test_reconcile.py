@@ -26,7 +26,11 @@ def office(tmp_path: Path) -> Office:
     return Office(tmp_path)
 
 
-def _left(office: Office, script: str = "echo said; sleep 1000 & touch ready; wait") -> RunFolder:
+IS_TOLD = 'until grep -q "^pid: [0-9]" "$RUN_FOLDER/run-info.yaml"; do sleep 0.01; done'
+STAYS = f"echo said; sleep 1000 & {IS_TOLD}; touch ready; wait"
+
+
+def _left(office: Office, script: str = STAYS) -> RunFolder:
     """Return a run whose runner was killed."""
     with office.killable(script) as runner:
         eventually((office.folder / "ready").exists, within=60.0)
@@ -76,7 +80,7 @@ def test_the_answer_of_a_killed_run_is_found_in_what_it_printed(office: Office) 
 
 
 def test_both_killed_leaves_nothing_that_runs(office: Office) -> None:
-    script = "setsid sh -c 'echo $$ >pid; touch ready; sleep 1000' & echo $PPID >guard; wait"
+    script = "echo $PPID >guard; setsid sh -c 'echo $$ >pid; touch ready; sleep 1000' & wait"
     with office.killable(script) as runner:
         eventually((office.folder / "ready").exists, within=60.0)
         runner.send_signal(signal.SIGSTOP)  # it must not see to it itself
@@ -188,8 +192,7 @@ def test_a_record_that_its_agent_changed_is_settled_where_it_lies(office: Office
     forged = (
         'sed -i "s/^project_id: .*/project_id: \'$(seq -s . 200)\'/" "$RUN_FOLDER/run-info.yaml"'
     )
-    is_told = 'until grep -q "^pid: [0-9]" "$RUN_FOLDER/run-info.yaml"; do sleep 0.01; done'
-    folder = _left(office, f"{is_told}; {forged}; touch ready; sleep 1000")
+    folder = _left(office, f"{IS_TOLD}; {forged}; touch ready; sleep 1000")
 
     assert settle(office.home) == [folder.run_id]
     assert office.infos()[0].project_id == "p"
