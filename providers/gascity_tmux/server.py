@@ -92,15 +92,19 @@ class Server:
             self._lock.release()
 
     def tell_of_loss(self) -> None:
-        """Raise Lost, once, when the server went away without anyone having ended it."""
-        suspect, self._suspect = self._suspect, None
+        """Raise Lost, once, when the server went away without anyone having ended it.
+
+        One that only hung up is suspected until there is a connection to it again.
+        """
+        suspect = self._suspect
         if suspect is None:
             return
         until = time.monotonic() + DYING
         while processes.is_alive(suspect):
             if time.monotonic() >= until:
-                return  # it only hung up
+                return
             time.sleep(0.001)  # a process that is being killed hangs up first
+        self._suspect = None
         raise Lost("the tmux server of this city went away, and its sessions with it")
 
     def end(self, kills: Sequence[str], *, deadline: float) -> None:
@@ -188,6 +192,8 @@ class Server:
         finally:
             door.close()
         self._process = connection.server = processes.identify(pid)
+        if self._suspect == self._process and not connection.ended.is_set():
+            self._suspect = None
         self._finder.record.write(pid, self.socket)
         connection.ask(*scrub_lines(answered[-1]), deadline=deadline)
         return connection, ""

@@ -146,6 +146,7 @@ def test_drift_can_wait_until_the_agent_has_drained(bench: Bench) -> None:
     bench.world.wake()
 
     replaced = eventually(lambda: _other(bench, "gc-c-a", than=session))
+    assert replaced is not None
     assert replaced.meta[CONFIG_HASH] == "other"
 
 

@@ -17,9 +17,11 @@ from tests.living import lives
 
 from gascity.core.observed import Exited
 from gascity.errors import ProviderUnavailable
+from gascity.session import processes
 from gascity.session.receipts import Delivery
 from gascity.session.tmux.wire import Block
 from gascity.testing.eventually import eventually
+from gascity_tmux import server
 from gascity_tmux.connection import Connection
 from gascity_tmux.provider import Provider
 
@@ -53,11 +55,40 @@ def test_killed_server_is_an_outage_once_and_then_an_empty_city(city: City) -> N
     provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
     kill_server(city)
     eventually(lambda: not city.clients())
+    eventually(lambda: not provider._server.is_connected)
 
     with pytest.raises(ProviderUnavailable, match="went away"):
         provider.observe(timeout=LIMIT)
 
     eventually(lambda: provider.observe(timeout=LIMIT) == {})
+
+
+def test_killed_server_that_takes_its_time_to_die_is_an_outage_too(
+    city: City, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = city.provider()
+    provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+    kill_server(city)
+    eventually(lambda: not provider._server.is_connected)
+    is_alive, answers = processes.is_alive, iter([True])
+    monkeypatch.setattr(server, "DYING", 0.0)
+    monkeypatch.setattr(processes, "is_alive", lambda one: next(answers, False) or is_alive(one))
+
+    with pytest.raises(ProviderUnavailable, match="went away"):
+        provider.observe(timeout=LIMIT)
+
+
+def test_a_server_that_only_hung_up_is_not_lost_when_it_ends_later(city: City) -> None:
+    provider = city.provider()
+    provider.start("a", city.config("sleep 1000"), timeout=LIMIT)
+    (hub,) = city.clients()
+    os.kill(hub, signal.SIGKILL)
+    eventually(lambda: not provider._server.is_connected)
+    assert set(provider.observe(timeout=LIMIT)) == {"a"}
+
+    provider.stop("a", grace=0.1, timeout=LIMIT)
+
+    assert provider.observe(timeout=LIMIT) == {}
 
 
 def test_killed_server_wakes_the_watch(city: City) -> None:
