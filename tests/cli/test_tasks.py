@@ -145,7 +145,8 @@ def test_a_run_that_says_nothing_is_ended_and_the_task_goes_on(desk: Desk) -> No
     done = desk.start("work", script, "--idle-timeout", "300ms")
 
     assert done.returncode == 0
-    assert [one["exit_code"] for one in desk.runs("work")] == [124, 0]
+    *silent, last = [one["exit_code"] for one in desk.runs("work")]
+    assert (set(silent), last) == ({124}, 0)  # a busy machine may take too long to begin, too
 
 
 def test_a_detached_task_outlives_its_terminal_and_says_how_it_ends(desk: Desk) -> None:
