@@ -98,6 +98,7 @@ def test_never_more_than_the_limit_and_first_come_first_served(make_city: MakeCi
     assert places == [f"stands in line, as number {number}" for number in (1, 2, 3)]
     assert "queued" in desk.city.ok("task", "status", "e")
 
+    desk.wait_for_lines(4)
     for number, name in enumerate(names):
         (desk.city.folder / f"go-{name}").touch()
         desk.wait_for(name, "done")
@@ -207,12 +208,14 @@ def test_many_at_once_are_never_more_than_the_places(tmp_path: object) -> None:
     lock = threading.Lock()
     inside: list[int] = []
     most = [0]
+    three = threading.Barrier(3)  # as many as there are places, and none waits for a fourth
 
     def work(number: int) -> None:
         with line.place(Cancel()):
             with lock:
                 inside.append(number)
                 most[0] = max(most[0], len(inside))
+            three.wait(60)
             Cancel().wait(0.02)
             with lock:
                 inside.remove(number)
