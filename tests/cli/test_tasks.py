@@ -120,12 +120,12 @@ def test_an_old_done_does_not_end_a_task_that_is_started_anew(desk: Desk) -> Non
 def test_when_its_time_is_over_all_of_it_ends(desk: Desk) -> None:
     script = 'sleep 1000 & setsid sleep 1000 & echo up >>"$TEST_CITY/log"; echo said; wait'
 
-    done = desk.start("work", script, "--timeout", "2s")
+    done = desk.start("work", script, "--timeout", "10s")
 
     assert done.returncode == 124
     assert desk.lines() == ["up"]
     info = desk.info("work")
-    assert (info["state"], info["why"]) == ("failed", "timed out after 2s")
+    assert (info["state"], info["why"]) == ("failed", "timed out after 10s")
     eventually(lambda: not desk.city.living())
     (run,) = desk.runs("work")
     folder = desk.folder("work") / "runs" / run["run_id"]
