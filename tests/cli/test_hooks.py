@@ -208,6 +208,16 @@ def test_a_tool_that_never_ends_its_words_is_not_waited_for(make_city: MakeCity)
     city.wait_for("a", "working")
 
 
+def test_a_tool_that_is_late_with_its_words_is_heard(make_city: MakeCity) -> None:
+    city = make_city(HEAD + SLEEPER + QUICK)
+    city.start()
+    late = """sleep 0.2; echo '{"notification_type": "permission_prompt"}'"""
+    script = f"({late}) | {GC} hook report claude Notification"
+    subprocess.run(["sh", "-c", script], env=session_env(city), check=True)
+
+    city.wait_for("a", "waiting")
+
+
 def test_codex_calls_the_users_own_program_too(make_city: MakeCity, tmp_path: Path) -> None:
     codex = SLEEPER.replace('"claude"', '"codex"') + QUICK
     city = make_city(HEAD + codex)

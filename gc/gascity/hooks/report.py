@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import stat
 import sys
 import time
 from collections.abc import Sequence
 
-READING = 0.03  # seconds for what the tool has to say, which is there before Python is ...
+READING = 0.5  # seconds for what the tool has to say, which mostly is there before Python is ...
+SILENT = 0.03  # ... and where nobody may have anything to say ...
 SENDING = 0.02  # ... and for the controller to take it
 LARGEST = 4 * 1024 * 1024
 LONGEST = 64  # characters of a detail
@@ -36,7 +38,7 @@ def _report(words: list[str]) -> None:
         _call(rest[1:])
     if not in_session():
         return
-    said = rest[-1].encode("utf-8", "surrogateescape") if rest else standard_input(READING)
+    said = rest[-1].encode("utf-8", "surrogateescape") if rest else standard_input(_patience())
     send(message(backend, event, said))
 
 
@@ -57,6 +59,12 @@ def message(backend: str, event: str, said: bytes) -> dict[str, object]:
         "session": session,
         "run": run,
     }
+
+
+def _patience() -> float:
+    """Return how long to wait for what the tool says: a pipe it made to say something in."""
+    kind = os.fstat(0).st_mode
+    return READING if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) else SILENT
 
 
 def standard_input(patience: float) -> bytes:

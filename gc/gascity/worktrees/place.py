@@ -12,10 +12,10 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from gascity.awake import Patience
 from gascity.errors import Exit, GascityError, NotFound
 from gascity.runs import locks
 from gascity.runs.folder import RunFolder
@@ -29,7 +29,8 @@ NEW = ".new-"  # how the name of an attempt begins that is not written yet, or b
 _CHANGES, _CHOICE = ".solve.lock", ".choice.lock"
 _STOP = ".stop-"  # and the name of an agent: made by who wants it to end
 _LARGEST = 4_000_000
-_PATIENCE = 2.0  # seconds for those who only look whether it is held, or are about to be done
+_PATIENCE = 2.0  # seconds for those who only look whether it is held, or are about to be done ...
+_ENDING = 30.0  # ... and for who has written down that all is over, and holds it still
 
 
 class SolveHeld(GascityError):
@@ -95,7 +96,7 @@ class SolvePlace:
         with self._written():
             what = f"attempt {self.attempt} at {self.name} is being worked on"
             hint = f"`gc solve stop {self.issue}` ends all agents at it"
-            return self._locked(SOLVER, what, hint)
+            return self._locked(SOLVER, what, hint, _ENDING if self._is_over() else _PATIENCE)
 
     def is_held(self) -> bool:
         """Tell whether somebody works on it."""
@@ -147,17 +148,26 @@ class SolvePlace:
     def _chosen(self, *, shared: bool) -> Iterator[None]:
         what = f"attempt {self.attempt} at {self.name} is being picked from, checked or cleaned"
         with self._written():
-            descriptor = self._locked(_CHOICE, what, "wait until that is over", shared=shared)
+            hint = "wait until that is over"
+            descriptor = self._locked(_CHOICE, what, hint, _PATIENCE, shared=shared)
         try:
             yield
         finally:
             os.close(descriptor)
 
-    def _locked(self, name: str, what: str, hint: str, *, shared: bool = False) -> int:
+    def _is_over(self) -> bool:
+        try:
+            return bool(self.read().ended)
+        except GascityError:
+            return False
+
+    def _locked(
+        self, name: str, what: str, hint: str, patience: float, *, shared: bool = False
+    ) -> int:
         """Lock a file of it; return the descriptor that holds the lock. Raises SolveHeld."""
         descriptor = os.open(os.path.join(self.path, name), os.O_RDWR | os.O_CREAT, 0o600)
-        deadline = time.monotonic() + _PATIENCE
-        if not locks.lock_by(descriptor, lambda: time.monotonic() >= deadline, shared=shared):
+        limit = Patience(patience)
+        if not locks.lock_by(descriptor, lambda: limit.left() <= 0, shared=shared):
             os.close(descriptor)
             raise SolveHeld(what, hint=hint)
         return descriptor

@@ -41,6 +41,20 @@ def test_a_new_attempt_is_there_as_a_whole_and_held(home: Home) -> None:
     assert not place.is_held()
 
 
+def test_who_is_about_to_let_go_of_what_is_over_is_waited_for(home: Home) -> None:
+    place, descriptor = made(home)
+    place.change(lambda now: replace(now, ended="2026-03-01T15:04:05Z"))
+    held: list[int] = []
+    waits = threading.Thread(target=lambda: held.append(place.hold()))
+    waits.start()
+    waits.join(3.0)  # longer than who is at work is waited for
+
+    assert waits.is_alive()
+    os.close(descriptor)
+    waits.join()
+    os.close(held[0])
+
+
 def test_attempts_are_numbered_from_what_is_free(home: Home) -> None:
     found = [made(home), made(home), made(home, 7), made(home)]
     for _, descriptor in found:
