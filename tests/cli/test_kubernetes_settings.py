@@ -98,7 +98,8 @@ def trusted(make_pod_city: MakePodCity, namespace: Namespace) -> PodCity:
 
 def test_secrets_reach_the_agent_and_nobody_else(trusted: PodCity) -> None:
     city = trusted
-    given = city.inside("a", "tr '\\0' '\\n' </proc/$(pgrep -of '^sleep 1000')/environ")
+    agent = "$(until pgrep -of '^sleep 1000'; do sleep 0.1; done)"
+    given = city.inside("a", f"tr '\\0' '\\n' </proc/{agent}/environ")
     assert f"MY_KEY={SECRET}\n" in given
     assert f"MORE_API_KEY={OTHER}\n" in given
     city.ok("restart", "a")

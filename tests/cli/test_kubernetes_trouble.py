@@ -19,7 +19,7 @@ from tests.living import lives
 
 from gascity.testing.eventually import eventually
 
-ONCE = "[ -e /keep/up ] && exec sleep 1000; touch /keep/up; echo my last words; sleep 2; exit 7"
+ONCE = "[ -e /keep/up ] && exec sleep 1000; touch /keep/up; echo my last words; sleep 5; exit 7"
 SMALL_DISK = """
 spec:
   volumes: [{name: small, emptyDir: {sizeLimit: 1Mi}}]

@@ -56,7 +56,7 @@ def test_raw_sends_it_as_it_is(screened: ScreenCity) -> None:
 
 
 @pytest.mark.tmux
-@pytest.mark.parametrize("how", [["--no-wait"], ["--timeout", "2s"]])
+@pytest.mark.parametrize("how", [["--no-wait"], ["--timeout", "5s"]])
 def test_nothing_is_typed_into_a_dialog(screened: ScreenCity, how: list[str]) -> None:
     before = screened.ok("peek", "shy")
     done = screened.gc("nudge", "shy", "1", *how)

@@ -99,7 +99,7 @@ def test_columns_are_left_out_where_there_is_no_room() -> None:
 
 
 def test_how_far_it_is_stays_on_one_line(place: Place) -> None:
-    shown = on_terminal(place, 30, "run", "--", "sh", "-c", "sleep 2.5; echo done")
+    shown = on_terminal(place, 30, "run", "--", "sh", "-c", "sleep 6; echo done")
 
     lines = [part.removeprefix("\x1b[K") for part in shown.split("\r") if part.strip()]
     assert len(lines) >= 2

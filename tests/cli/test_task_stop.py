@@ -48,10 +48,12 @@ def test_a_stop_while_it_waits_for_its_next_run(desk: Desk) -> None:
 
 def test_a_stop_at_the_instant_before_the_next_run(desk: Desk) -> None:
     """Whoever stops it writes that down first, and may be killed before it tells anybody."""
-    desk.detach("work", COUNTS + "exit 1", "--delay", "2s")
-    eventually(lambda: "comes in 2s" in desk.info("work")["why"], within=desk.city.limit)
+    desk.detach("work", COUNTS + "exit 1", "--delay", "10s")
+    eventually(lambda: "comes in 10s" in desk.info("work")["why"], within=desk.city.limit)
     path = desk.folder("work") / "task-info.yaml"
-    path.write_text(yaml.safe_dump({**desk.info("work"), "wanted": "stopped"}), "utf-8")
+    beside = path.with_suffix(".new")
+    beside.write_text(yaml.safe_dump({**desk.info("work"), "wanted": "stopped"}), "utf-8")
+    beside.rename(path)
 
     info = desk.wait_for("work", "stopped")
 

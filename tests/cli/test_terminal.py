@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -79,8 +79,8 @@ class Terminal:
 
         return eventually(look)
 
-    def leave(self) -> None:
-        """Detach with the keys a person presses, as often as it takes.
+    def press(self, key: str, done: Callable[[str], bool]) -> None:
+        """Press a key after the prefix key, as often as it takes until the screen is as it should.
 
         Keys that a tmux client reads within a millisecond of other input count as pasted: on a
         busy machine the prefix key then is text to it.
@@ -89,14 +89,18 @@ class Terminal:
         def pressed() -> bool:
             self.type("C-b")
             time.sleep(0.05)  # a person's fingers
-            self.type("d")
+            self.type(key)
             try:
-                eventually(lambda: "[detached" in self.screen(), within=2.0)
+                eventually(lambda: done(self.screen()), within=2.0)
             except AssertionError:
                 return False
             return True
 
         eventually(pressed)
+
+    def leave(self) -> None:
+        """Detach with the keys a person presses."""
+        self.press("d", lambda screen: "[detached" in screen)
         self.type("C-u")  # what a late key left on the shell's line
 
     def close(self) -> None:
@@ -112,6 +116,11 @@ class Terminal:
             check=True,
         )
         return done.stdout
+
+
+def has_prompt(screen: str) -> bool:
+    """Tell whether a shell waits for a command."""
+    return any(row.rstrip().endswith(("#", "$")) for row in screen.split("\n"))
 
 
 def restarts(city: Path) -> int:
@@ -207,13 +216,7 @@ def test_inside_the_citys_own_tmux_the_client_is_switched(terminal: Terminal) ->
     terminal.shows("quay | mayor | running")
     # A shell beside the agent, on the same server.
     here = shlex.quote(str(Path(sys.executable).parent))
-    terminal.type("C-b")
-    time.sleep(0.05)  # the pace of the keys
-    terminal.type("c")
-    # What is typed before the shell shows its prompt may be thrown away.
-    eventually(
-        lambda: any(row.rstrip().endswith(("#", "$")) for row in terminal.screen().split("\n"))
-    )
+    terminal.press("c", has_prompt)  # what is typed before the prompt may be thrown away
     terminal.run(f"PATH={here}:$PATH; clear; gc attach clerk")
 
     terminal.shows("quay | clerk | running")

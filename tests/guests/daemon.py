@@ -47,7 +47,7 @@ class Daemon:
         if self._process is not None:
             os.kill(self._process.pid, signal.SIGCONT)
             self._process.send_signal(number)
-            self._process.wait(20)
+            self._process.wait(60)
             self._process = None
 
     @contextmanager
