@@ -46,6 +46,8 @@ class Town:
         self.makes: type[Noted] = Noted
         self.reads = 0
         self.was_read = threading.Event()
+        self.read_on = threading.Event()
+        self.read_on.set()
         self.go_on = threading.Event()
         self.go_on.set()
         self.patrol = patrol
@@ -68,6 +70,7 @@ class Town:
             )
         finally:
             self.was_read.set()
+            assert self.read_on.wait(60)
 
     def open(self, city: City, name: str) -> SessionProvider:
         if self.missing == name:
