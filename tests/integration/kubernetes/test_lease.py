@@ -149,8 +149,8 @@ def test_one_who_waits_tells_each_trouble_once(shelf: Shelf, claim: Make) -> Non
     _, told = claim("me_1")
     eventually(lambda: shelf.asked >= 3)
 
-    shelf.silence.unlink()
     shelf.put(dict(lease_of({"name": NAME}, "other_2", 0, "")))
+    shelf.silence.unlink()
 
     eventually(lambda: len(told) == 2)
     assert str(told[0]) == "the API did not answer within 2 s"
