@@ -132,9 +132,11 @@ class Realm:
     def process(self, pod: str) -> psutil.Process:
         """Return the controller of a pod, as this machine sees it."""
         for process in psutil.process_iter(["cmdline"]):
-            words = process.info["cmdline"] or []
-            if "--leader-elect" in words and process.environ().get("POD_NAME") == pod:
-                return process
+            if "--leader-elect" not in (process.info["cmdline"] or []):
+                continue
+            with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+                if process.environ().get("POD_NAME") == pod:
+                    return process
         raise AssertionError(f"no controller runs in {pod}")
 
     def token(self) -> str:
