@@ -37,12 +37,14 @@ class Double:
 
     `asked` holds every request it got. The next requests are answered with what is in `answers`,
     in that order, before it answers as it should. `pages` cuts lists into pages of that size.
+    `opened` counts the watches that hear what happens.
     """
 
     def __init__(self) -> None:
         self.asked: list[kmock.Request] = []
         self.answers: deque[kmock.Payload] = deque()
         self.pages = 0
+        self.opened = 0
         self.pods: dict[str, dict[str, Any]] = {}
         self._version = 100
         self._oldest = 0
@@ -176,6 +178,7 @@ class Double:
         if self._server is None:
             queue.put_nowait(None)  # it came in while the door was closing
         self._watches.append(queue)
+        self.opened += 1
         for version, event in self._history:
             if version > since:
                 queue.put_nowait(event)

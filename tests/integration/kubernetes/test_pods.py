@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from functools import partial
 from pathlib import Path
@@ -41,11 +42,18 @@ def is_refused(pods: Pods) -> bool:
 
 
 def has_more_watches(double: Double, than: int) -> bool:
-    return double.count(watch=True) > than
+    return double.opened > than
 
 
 def is_back(pods: Pods) -> bool:
     return not is_lost(pods)
+
+
+def found(pods: Pods) -> set[str] | None:
+    """Return the names; None while nothing is known: who is hasty may take any stall for that."""
+    with contextlib.suppress(ApiSilent):
+        return names(pods)
+    return None
 
 
 def test_who_does_not_follow_lists_each_time(double: Double, api: Api) -> None:
@@ -231,7 +239,7 @@ def test_while_the_api_is_down_nothing_is_known(double: Double, follow: Follow) 
     eventually(lambda: is_back(pods), within=LIMIT)
     assert names(pods) == {"one"}
     assert heard[0] is True
-    assert heard[-1] is False
+    eventually(lambda: heard[-1] is False, within=LIMIT)
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -257,14 +265,13 @@ def test_that_we_may_not_look_is_said(double: Double, follow: Follow) -> None:
 def test_a_frozen_api_is_noticed(double: Double, follow: Follow) -> None:
     pods = follow(HASTE)
     double.add("one")
-    eventually(lambda: names(pods) == {"one"}, within=LIMIT)
+    eventually(lambda: found(pods) == {"one"}, within=LIMIT)
 
     double.freeze()
 
     eventually(lambda: is_lost(pods), within=LIMIT)
     double.thaw()
-    eventually(lambda: is_back(pods), within=LIMIT)
-    assert names(pods) == {"one"}
+    eventually(lambda: found(pods) == {"one"}, within=LIMIT)
 
 
 def test_a_quiet_api_is_asked_and_stays_known(double: Double, api: Api, follow: Follow) -> None:
@@ -369,7 +376,7 @@ def test_a_server_that_ends_every_watch_is_not_asked_without_pause(
     quit_ = {"type": "ERROR", "object": {"code": 500, "message": "shutting down"}}
 
     for _ in range(6):
-        seen = double.count(watch=True)
+        seen = double.opened
         double.end_watches(quit_)
         eventually(partial(has_more_watches, double, seen), within=LIMIT)
 
