@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
-from tests.integration.controller.stage import Bench, agent, risen, up
+from tests.integration.controller.stage import Bench, Running, agent, risen, up
+from tests.living import lives
 
 from gascity.controller import alarms as alarming
 from gascity.controller import chronicle as chronicles
@@ -257,18 +257,20 @@ def test_a_city_that_is_stopped_has_no_trouble_and_says_nothing_of_it(
     make_story: Callable[[str], Story],
 ) -> None:
     story = make_story("cat >> told")
+    told = story.folder / "told"
+
+    def events() -> list[str]:
+        lines = told.read_text().splitlines() if told.exists() else []
+        return [json.loads(line)["event"] for line in lines]
+
     story.alarm(Alert("auth:s", "mayor", "look"), Alert("files", "", "look"))
+    eventually(lambda: events() == ["raised", "raised"])
     story.alarms.stand(Plan((), (), MEMORY, (), None), ending=True)
     story.write()
     story.alarms.close()
 
     assert story.open() == []
-    events = [
-        json.loads(line)["event"]
-        for line in (story.folder / "told").read_text().split("\n")
-        if line
-    ]
-    assert events == ["raised", "raised"]
+    assert events() == ["raised", "raised"]
 
 
 def test_a_sink_that_fails_is_a_trouble_until_it_works_again(
@@ -329,7 +331,7 @@ def test_a_program_that_is_still_telling_ends_with_the_controller(
 
     story.alarms.close()
 
-    eventually(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie")
+    eventually(lambda: not lives(pid))
 
 
 def test_a_quarantine_outlives_the_stop_of_its_city(story: Story) -> None:
@@ -380,18 +382,29 @@ def test_a_locked_journal_is_told(bench: Bench) -> None:
     eventually(lambda: running.told(EventType.ALERT_RESOLVED))
 
 
-def test_a_sink_that_hangs_delays_nobody_and_is_told(bench: Bench) -> None:
-    bench.alerts = AlertSettings(command="cat >> told; exec sleep 1000", timeout=1.0)
+def hanging(bench: Bench, timeout: float) -> Running:
+    """Return a controller whose alert is with a program that does not end."""
+    bench.alerts = AlertSettings(command="cat >> told; exec sleep 1000", timeout=timeout)
     running = bench.run(agent("bad"), agent("good"))
     for _ in range(3):
         eventually(risen(bench, running, "bad"))
         bench.world.crash("gc-c-bad", code=3)
     eventually((bench.folder / "told").exists)
-    assert not running.told(EventType.ALERT_UNDELIVERED)
+    return running
+
+
+def test_a_sink_that_hangs_delays_nobody(bench: Bench) -> None:
+    running = hanging(bench, timeout=1000.0)
 
     bench.world.crash("gc-c-good", code=3)
 
     eventually(lambda: bench.world.starts.count("gc-c-good") == 2 and up(running, "good")())
+    assert not running.told(EventType.ALERT_UNDELIVERED)
+
+
+def test_a_sink_that_hangs_is_told(bench: Bench) -> None:
+    running = hanging(bench, timeout=1.0)
+
     (told,) = eventually(lambda: running.told(EventType.ALERT_UNDELIVERED))
     assert told.message.startswith("alerts do not get through by command: ")
     eventually(lambda: "sink:command" in {a["key"] for a in running.ask("status")["alerts"]})
