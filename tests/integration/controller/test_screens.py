@@ -241,18 +241,29 @@ class TestReader:
         assert second.shown["s"].still == first.shown["s"].still
         assert second.shown["s"].asked_at > first.shown["s"].asked_at
 
-    def test_a_screen_in_disorder_is_drawn_again_once(self) -> None:
+    def test_a_screen_in_disorder_is_drawn_again_once(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         world = FakeWorld()
         session = world.create("s", SessionConfig("x", "/"))
         session.shown = ["half a box and half a line"]
-        times = itertools.count()
+        times, rounds = itertools.count(), threading.Semaphore(0)
+        provider = world.provider()
+        looks = provider.screens
+
+        def counting(*args, **kwargs):  # type: ignore[no-untyped-def]  # noqa: ANN002, ANN003, ANN202  as `screens`
+            rounds.release()
+            return looks(*args, **kwargs)
+
+        monkeypatch.setattr(provider, "screens", counting)  # the real one, counted
         reader = ScreenReader(
-            {"fake": world.provider()}, lambda _: None, lambda: float(next(times)), interval=0.001
+            {"fake": provider}, lambda _: None, lambda: float(next(times)), interval=0.001
         )
 
         reader.expect({"s": Expected("r", "fake", DEMO)})
 
-        eventually(lambda: next(times) > 100)
+        for _ in range(50):  # each takes a second at least, by that clock
+            assert rounds.acquire(timeout=60)
         reader.close()
         assert session.woken == 1
 
