@@ -98,6 +98,7 @@ def test_a_run_that_had_to_wait_has_one_record(bench: Bench, clock: Hasty) -> No
     running.ask("stop_agents", agents=["a"])
     bench.end()
 
+    eventually(lambda: record(bench, run).is_over)  # the exit waits for it only so long
     assert Runs(str(bench.folder / "runs")).ids() == [run]
     info = record(bench, run)
     assert info.why == "wanted by the city"

@@ -78,7 +78,7 @@ def test_a_wait_that_is_too_long_says_who_is_left(bench: Bench) -> None:
     with pytest.raises(StopTimedOut, match="not down in time: mayor"):
         running.ask("drain", agents=["mayor"], wait=True, timeout=0.5)
 
-    assert running.states() == {"mayor": "draining"}
+    eventually(lambda: running.states() == {"mayor": "draining"})
 
 
 def test_a_drained_agent_stays_down_under_the_next_controller(bench: Bench) -> None:
