@@ -64,7 +64,8 @@ def test_a_quarantine_outlives_the_controller_and_a_restart_lifts_it(bench: Benc
 
     second = bench.run(agent("mayor"))
 
-    assert second.states() == {"mayor": "quarantined"}
+    eventually(lambda: second.states() == {"mayor": "quarantined"})
+    assert len(bench.world.starts) == 3
     second.ask("restart", agents=["mayor"])
     assert second.states() == {"mayor": "ready"}
 
@@ -205,7 +206,8 @@ def test_an_agent_stopped_by_a_person_stays_down_under_the_next_controller(bench
 
     second = bench.run(agent("mayor"), agent("smith"))
 
-    assert second.states() == {"mayor": "stopped", "smith": "ready"}
+    eventually(lambda: second.states() == {"mayor": "stopped", "smith": "ready"})
+    assert sorted(bench.world.starts) == ["gc-c-mayor", "gc-c-smith"]
     second.ask("restart", agents=["mayor"])
     assert second.states() == {"mayor": "ready", "smith": "ready"}
 
@@ -216,7 +218,7 @@ def test_a_session_of_that_name_which_is_not_ours_is_left_alone(bench: Bench) ->
 
     running = bench.run(agent("mayor"))
 
-    assert running.states() == {"mayor": "blocked"}
+    eventually(lambda: running.states() == {"mayor": "blocked"})
     assert running.ask("stop") == {"stopped": []}
     assert "gc-c-mayor" in bench.world.sessions
 
