@@ -36,7 +36,7 @@ from gascity.core.observed import (
     SessionState,
 )
 from gascity.runs.ids import is_run_id
-from gascity.runs.info import SIGNALLED, LastNudge, RunInfo, Status, seconds_of, utc
+from gascity.runs.info import SIGNALLED, LastNudge, RunInfo, Status, running_again, seconds_of, utc
 
 MOMENT = 2.0  # seconds in which somebody should have said how a run ended that is over
 WAITED = 30.0  # seconds in which a start that has to wait is tried again, with or without a session
@@ -175,7 +175,7 @@ class Ledger:
         """Go on with the record of a start that had to wait; tell whether there is one."""
         one = self.open.get(run)
         if one is None and (info := self._recall(run)) is not None:
-            one = self._change(OpenRun(_running(info)))
+            one = self._change(OpenRun(running_again(info)))
         if one is not None:
             one.rises, one.over_since = True, None
         return one is not None
@@ -275,7 +275,7 @@ class Ledger:
             why=STARTED_BEFORE,
             start_time=utc(state.created) if state.created is not None else "",
         )
-        alive = replace(_running(info), provider=provider)
+        alive = replace(running_again(info), provider=provider)
         self.follow(state.name, state.run)
         return self._change(OpenRun(alive, was_seen=True))
 
@@ -335,18 +335,3 @@ class Ledger:
 def _says_more(end: Exited, known: Exited | None) -> bool:
     """Tell whether an end is better known than before: how, or at least why."""
     return known is None or known == Exited() or bool(end.reason and not known.reason)
-
-
-def _running(info: RunInfo) -> RunInfo:
-    """Return the record of a run that goes on, whatever was written of its end."""
-    return replace(
-        info,
-        status=Status.RUNNING,
-        end="",
-        end_time="",
-        duration=None,
-        exit_code=None,
-        signal=None,
-        crash=False,
-        asked=False,
-    )

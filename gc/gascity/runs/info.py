@@ -12,7 +12,7 @@ import math
 import re
 import reprlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -126,6 +126,21 @@ def seconds_of(text: str) -> float | None:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError):
         return None
+
+
+def running_again(info: RunInfo) -> RunInfo:
+    """Return the record of a run that goes on, whatever was written of its end."""
+    return replace(
+        info,
+        status=Status.RUNNING,
+        end="",
+        end_time="",
+        duration=None,
+        exit_code=None,
+        signal=None,
+        crash=False,
+        asked=False,
+    )
 
 
 def concealed(info: RunInfo, secrets: Iterable[str]) -> RunInfo:

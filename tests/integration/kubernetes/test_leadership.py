@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.cluster.where import kubeconfig, kubectl
-from tests.integration.kubernetes.realm import Realm, server
+from tests.integration.kubernetes.realm import Json, Realm, server
 
 from gascity.testing.eventually import eventually
 from gascity_kubernetes.api import Api
@@ -37,31 +37,62 @@ def realm() -> Iterator[Realm]:
         made.remove()
 
 
-class Births:
-    """Every pod of an agent that the API is asked to make, from now on."""
+class Following:
+    """Every event of a kind of thing in the namespace, from now on."""
 
     def __init__(self, realm: Realm) -> None:
-        self.agents: list[str] = []
         there = {"namespace": realm.namespace, "kubeconfig": kubeconfig()}
         self._api = Api(Settings.read(there, {}))
-        query = {"labelSelector": "app=gc-agent"}
-        _, version = list_pods(self._api, query, time.monotonic() + 10)
-        self._watch = self._api.open_watch(
-            self._api.pod_path(), query={**query, "resourceVersion": version}, idle=600, timeout=10
-        )
-        self._thread = threading.Thread(target=self._note, daemon=True)
+        path, query = self.begin(self._api)
+        self._watch = self._api.open_watch(path, query=query, idle=600, timeout=10)
+        self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()
 
-    def _note(self) -> None:
-        for event in self._watch:
-            if event["type"] == "ADDED":
-                self.agents.append(event["object"]["metadata"]["labels"]["gc-agent"])
+    def begin(self, api: Api) -> tuple[str, dict[str, str]]:
+        raise NotImplementedError
 
-    def end(self) -> list[str]:
+    def note(self, event: Json) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
         self._watch.close()
         self._thread.join(10)
         self._api.close()
+
+    def _follow(self) -> None:
+        for event in self._watch:
+            self.note(event)
+
+
+class Births(Following):
+    """Every pod of an agent that the API is asked to make."""
+
+    def begin(self, api: Api) -> tuple[str, dict[str, str]]:
+        self.agents: list[str] = []
+        query = {"labelSelector": "app=gc-agent"}
+        _, version = list_pods(api, query, time.monotonic() + 10)
+        return api.pod_path(), {**query, "resourceVersion": version}
+
+    def note(self, event: Json) -> None:
+        if event["type"] == "ADDED":
+            self.agents.append(event["object"]["metadata"]["labels"]["gc-agent"])
+
+    def end(self) -> list[str]:
+        self.close()
         return sorted(self.agents)
+
+
+class Holders(Following):
+    """The pods that had the lease, one after the other; empty while nobody did."""
+
+    def begin(self, api: Api) -> tuple[str, dict[str, str]]:
+        self.names: list[str] = []
+        return f"/apis/coordination.k8s.io/v1/namespaces/{api.namespace}/leases", {}
+
+    def note(self, event: Json) -> None:
+        name = str(event["object"]["spec"].get("holderIdentity", "")).rpartition("_")[0]
+        if self.names[-1:] != [name]:
+            self.names.append(name)
 
 
 def kill_agents(realm: Realm, *agents: str) -> None:
@@ -86,6 +117,7 @@ def test_a_leader_killed_under_load_is_followed_and_nothing_is_done_twice(
     with capsys.disabled():
         sys.stdout.write(f"\nthe standby led {took:.1f} s after the leader was killed\n")
     after = realm.bodies()
+    eventually(lambda: len(births.agents) >= len(missing))
     assert births.end() == sorted(missing)
     assert {name: after[name] for name in AGENTS[3:]} == {name: before[name] for name in AGENTS[3:]}
     told = [(one["agent"], one["type"]) for one in realm.events(heir) if one["agent"]]
@@ -98,12 +130,15 @@ def test_a_leader_killed_under_load_is_followed_and_nothing_is_done_twice(
 
 def test_a_leader_that_ends_in_good_order_is_followed_at_once(realm: Realm) -> None:
     first, (heir,), before = realm.leader(), realm.standbys(), realm.bodies()
-    births = Births(realm)
+    births, holders = Births(realm), Holders(realm)
+    eventually(lambda: holders.names == [first])
 
     realm.process(first).terminate()
 
-    eventually(lambda: realm.leader() == heir, within=8, every=0.05)
-    eventually(realm.all_up, within=30, every=0.3)
+    eventually(lambda: holders.names[-1:] == [heir])
+    assert holders.names == [first, "", heir]  # it gave it back: nobody waited for its end
+    holders.close()
+    eventually(realm.all_up, every=0.3)
     assert realm.bodies() == before
     assert births.end() == []
 
