@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 import threading
@@ -12,6 +13,7 @@ import pytest
 from tests.cluster.where import kubeconfig, kubectl
 from tests.integration.kubernetes.realm import Json, Realm, server
 
+from gascity.errors import ProviderError
 from gascity.testing.eventually import eventually
 from gascity_kubernetes.api import Api
 from gascity_kubernetes.listing import list_pods
@@ -60,8 +62,9 @@ class Following:
         self._api.close()
 
     def _follow(self) -> None:
-        for event in self._watch:
-            self.note(event)
+        with contextlib.suppress(ProviderError, TimeoutError):  # the namespace is gone
+            for event in self._watch:
+                self.note(event)
 
 
 class Births(Following):
@@ -83,14 +86,14 @@ class Births(Following):
 
 
 class Holders(Following):
-    """The pods that had the lease, one after the other; empty while nobody did."""
+    """Who had the lease, one after the other; empty while nobody did."""
 
     def begin(self, api: Api) -> tuple[str, dict[str, str]]:
         self.names: list[str] = []
         return f"/apis/coordination.k8s.io/v1/namespaces/{api.namespace}/leases", {}
 
     def note(self, event: Json) -> None:
-        name = str(event["object"]["spec"].get("holderIdentity", "")).rpartition("_")[0]
+        name = str(event["object"]["spec"].get("holderIdentity") or "")
         if self.names[-1:] != [name]:
             self.names.append(name)
 
@@ -129,18 +132,21 @@ def test_a_leader_killed_under_load_is_followed_and_nothing_is_done_twice(
 
 
 def test_a_leader_that_ends_in_good_order_is_followed_at_once(realm: Realm) -> None:
-    first, (heir,), before = realm.leader(), realm.standbys(), realm.bodies()
+    """By the one that stands by or, where its pod is quicker, by its own successor."""
+    first, before = realm.leader(), realm.bodies()
     births, holders = Births(realm), Holders(realm)
-    eventually(lambda: holders.names == [first])
+    eventually(lambda: len(holders.names) == 1)
 
     realm.process(first).terminate()
 
-    eventually(lambda: holders.names[-1:] == [heir])
-    assert holders.names == [first, "", heir]  # it gave it back: nobody waited for its end
-    holders.close()
+    eventually(lambda: len(holders.names) >= 3)
+    led, nobody, leads = holders.names
+    assert nobody == ""  # it gave the lease back: nobody waited for its end
+    assert leads not in ("", led)
     eventually(realm.all_up, every=0.3)
     assert realm.bodies() == before
     assert births.end() == []
+    holders.close()
 
 
 def test_a_leader_that_slept_does_nothing_when_it_wakes(realm: Realm) -> None:
